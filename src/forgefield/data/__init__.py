@@ -1,0 +1,1 @@
+"""Reference data: from any file to fixed-shape batches."""

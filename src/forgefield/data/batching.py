@@ -1,0 +1,199 @@
+"""Structures packed into arrays of a few fixed shapes, so that a compiled function sees no new shape.
+
+A batch holds its structures one after another in flat atom and pair arrays. Neighbours are also laid out densely, one
+row of slots per atom, so that a model sums over them by batched matrix products and needs no scatter.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from forgefield.data.neighbors import NeighborPairs, neighbor_counts
+from forgefield.data.structures import Structure
+
+ATOM_STEP, PAIR_STEP = 8, 16
+
+
+class Graph(NamedTuple):
+    """What a model reads. N atoms, P pairs, K neighbour slots and B structures include padding. Lengths in Å.
+
+    Attributes:
+        positions: (N, 3).
+        species: (N,) int32 index into the model's elements; 0 for padding.
+        atom_mask: (N,) 1 for real atoms, 0 for padding.
+        atom_structure: (N,) int32 structure of each atom; B - 1 for padding.
+        pair_receiver, pair_sender: (P,) int32; each undirected pair once.
+        pair_shift: (P, 3); vector = positions[receiver] - positions[sender] + shift. Padded pairs lie beyond the cutoff.
+        pair_structure: (P,) int32 structure of each pair.
+        neighbor_atom, neighbor_pair: (N, K) int32 neighbour and pair of each slot; 0 for padding.
+        neighbor_sign: (N, K) +1 where the atom is the pair's receiver, -1 where it is its sender, 0 for padding.
+        n_atoms: (B,) real atoms of each structure; 0 for padding.
+    """
+
+    positions: np.ndarray
+    species: np.ndarray
+    atom_mask: np.ndarray
+    atom_structure: np.ndarray
+    pair_receiver: np.ndarray
+    pair_sender: np.ndarray
+    pair_shift: np.ndarray
+    pair_structure: np.ndarray
+    neighbor_atom: np.ndarray
+    neighbor_pair: np.ndarray
+    neighbor_sign: np.ndarray
+    n_atoms: np.ndarray
+
+
+class Labels(NamedTuple):
+    """Reference values in eV and Å; weights are 0 where a label is absent or padding.
+
+    Attributes:
+        energy: (B,), the model's energy shifts already subtracted.
+        forces: (N, 3).
+        virial: (B, 3, 3).
+        energy_weight, forces_weight, virial_weight: (B,).
+    """
+
+    energy: np.ndarray
+    forces: np.ndarray
+    virial: np.ndarray
+    energy_weight: np.ndarray
+    forces_weight: np.ndarray
+    virial_weight: np.ndarray
+
+
+class Batch(NamedTuple):
+    graph: Graph
+    labels: Labels
+
+
+class Capacity(NamedTuple):
+    """The sizes of a packed batch: structures B, atoms N, pairs P and neighbour slots per atom K."""
+
+    structures: int
+    atoms: int
+    pairs: int
+    neighbors: int
+
+    def holds(self, other: "Capacity") -> bool:
+        return all(own >= needed for own, needed in zip(self, other, strict=True))
+
+
+def needed_capacity(structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Capacity:
+    """The least capacity for these structures, atoms and pairs rounded up so that similar batches share one shape."""
+    most = max(
+        (int(neighbor_counts(len(s), p).max(initial=0)) for s, p in zip(structures, pairs, strict=True)), default=0
+    )
+    return Capacity(
+        len(structures),
+        round_up(sum(map(len, structures)), ATOM_STEP),
+        # one padded pair at least: padded neighbour slots of an edgeless batch need a pair to point at
+        round_up(sum(len(p.receiver) for p in pairs) + 1, PAIR_STEP),
+        max(most, 1),
+    )
+
+
+def round_up(value: int, step: int) -> int:
+    return max(-(-value // step) * step, step)
+
+
+def pack_graph(
+    structures: Sequence[Structure],
+    pairs: Sequence[NeighborPairs],
+    elements: Sequence[int],
+    cutoff: float,
+    capacity: Capacity,
+    dtype: np.dtype | type = np.float64,
+) -> Graph:
+    """Pack structures (Å) with their half neighbour lists.
+
+    Args:
+        elements: atomic numbers in the model's order; every structure's elements must be among them.
+
+    Raises:
+        ValueError: the structures need more than ``capacity``.
+    """
+    if not capacity.holds(needed := needed_capacity(structures, pairs)):
+        raise ValueError(f"a batch that needs {needed} does not fit {capacity}")
+    b, n, p, k = capacity
+    sizes = np.array([len(s) for s in structures], dtype=np.int32)
+    n_real = int(sizes.sum())
+    offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+    receiver = _joined([x.receiver + o for x, o in zip(pairs, offsets, strict=True)], np.int32, p, 0)
+    sender = _joined([x.sender + o for x, o in zip(pairs, offsets, strict=True)], np.int32, p, 0)
+    n_pairs = np.array([len(x.receiver) for x in pairs])
+    shift = np.zeros((p, 3), dtype)
+    shift[:, 0] = 2.0 * cutoff
+    shift[: n_pairs.sum()] = np.concatenate([x.shift for x in pairs]) if len(pairs) else 0.0
+    index_of = np.zeros(max(elements) + 1, np.int32)
+    index_of[list(elements)] = np.arange(len(elements))
+    slots = _neighbor_slots(receiver, sender, int(n_pairs.sum()), n, k, dtype)
+    return Graph(
+        positions=_joined([s.positions for s in structures], dtype, n, 0.0, (3,)),
+        species=_joined([index_of[s.numbers] for s in structures], np.int32, n, 0),
+        atom_mask=(np.arange(n) < n_real).astype(dtype),
+        atom_structure=_joined([np.repeat(np.arange(len(sizes)), sizes)], np.int32, n, b - 1),
+        pair_receiver=receiver,
+        pair_sender=sender,
+        pair_shift=shift,
+        pair_structure=_joined([np.repeat(np.arange(len(sizes)), n_pairs)], np.int32, p, b - 1),
+        neighbor_atom=slots[0],
+        neighbor_pair=slots[1],
+        neighbor_sign=slots[2],
+        n_atoms=_joined([sizes], np.int32, b, 0),
+    )
+
+
+def pack_labels(
+    structures: Sequence[Structure],
+    energy_shifts: dict[int, float],
+    capacity: Capacity,
+    dtype: np.dtype | type = np.float64,
+) -> Labels:
+    """Pack reference labels (eV, Å), the sum of ``energy_shifts`` (eV by atomic number) subtracted in float64."""
+    b, n = capacity.structures, capacity.atoms
+    labels = Labels(*(np.zeros(s, dtype) for s in [(b,), (n, 3), (b, 3, 3), (b,), (b,), (b,)]))
+    start = 0
+    for i, s in enumerate(structures):
+        if s.energy is not None:
+            labels.energy[i] = s.energy - shift_energy(s, energy_shifts)
+            labels.energy_weight[i] = s.energy_weight
+        if s.forces is not None:
+            labels.forces[start : start + len(s)] = s.forces
+            labels.forces_weight[i] = s.forces_weight
+        if s.virial is not None:
+            labels.virial[i] = s.virial
+            labels.virial_weight[i] = s.virial_weight
+        start += len(s)
+    return labels
+
+
+def shift_energy(structure: Structure, energy_shifts: dict[int, float]) -> float:
+    """The sum of per-element energy shifts over a structure's atoms, in float64."""
+    numbers, counts = np.unique(structure.numbers, return_counts=True)
+    return float(sum(c * energy_shifts[int(z)] for z, c in zip(numbers, counts, strict=True)))
+
+
+def _joined(parts: Sequence[np.ndarray], dtype, length: int, fill, tail: tuple[int, ...] = ()) -> np.ndarray:
+    """Concatenate ``parts`` and fill up to ``length`` rows."""
+    out = np.full((length, *tail), fill, dtype)
+    if len(parts):
+        joined = np.concatenate(parts)
+        out[: len(joined)] = joined
+    return out
+
+
+def _neighbor_slots(receiver: np.ndarray, sender: np.ndarray, n_pairs: int, n: int, k: int, dtype):
+    """(n, k) neighbour atom, pair and sign of each slot; every pair fills a slot of its receiver and one of its sender."""
+    receiver, sender = receiver[:n_pairs], sender[:n_pairs]
+    atom = np.concatenate([receiver, sender])
+    order = np.argsort(atom, kind="stable")
+    counts = np.bincount(atom, minlength=n)
+    row = atom[order]
+    column = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
+    neighbor, pair, sign = np.zeros((n, k), np.int32), np.zeros((n, k), np.int32), np.zeros((n, k), dtype)
+    neighbor[row, column] = np.concatenate([sender, receiver])[order]
+    pair[row, column] = np.tile(np.arange(n_pairs, dtype=np.int32), 2)[order]
+    sign[row, column] = np.repeat(np.array([1, -1], dtype), n_pairs)[order]
+    return neighbor, pair, sign

@@ -1,0 +1,68 @@
+"""Pairs of atoms within a cutoff, periodic images included, by vesin."""
+
+from typing import NamedTuple
+
+import numpy as np
+import vesin
+
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+
+
+class NeighborPairs(NamedTuple):
+    """Each undirected pair once: ``vector = positions[receiver] - positions[sender] + shift`` is shorter than the cutoff.
+
+    Attributes:
+        receiver, sender: (p,) int32 atom indices; equal for an atom and its own periodic image.
+        shift: (p, 3) float64 Cartesian lattice translation, in the structure's length unit.
+    """
+
+    receiver: np.ndarray
+    sender: np.ndarray
+    shift: np.ndarray
+
+
+def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
+    """The half neighbour list of one structure; correct for cells smaller than the cutoff and for mixed periodicity.
+
+    Raises:
+        UserError: a periodic direction without a cell vector, or two atoms on one point.
+    """
+    box = _box(structure)
+    calculator = vesin.NeighborList(cutoff=cutoff, full_list=False)
+    # vesin's vector runs from i to j: D = positions[j] - positions[i] + S @ box
+    i, j, images, distances = calculator.compute(structure.positions, box, structure.pbc, "ijSd")
+    if len(distances) and distances.min() < 1e-6:
+        k = int(distances.argmin())
+        raise UserError(
+            f"frame {structure.source_index}: atoms {i[k]} and {j[k]} are on one point; remove or repair this frame"
+        )
+    shift = images.astype(np.float64) @ np.where(structure.pbc[:, None], structure.cell, 0.0)
+    return NeighborPairs(j.astype(np.int32), i.astype(np.int32), shift)
+
+
+def neighbor_counts(n_atoms: int, pairs: NeighborPairs) -> np.ndarray:
+    """(n_atoms,) number of neighbours of each atom in the full list."""
+    return np.bincount(pairs.receiver, minlength=n_atoms) + np.bincount(pairs.sender, minlength=n_atoms)
+
+
+def _box(structure: Structure) -> np.ndarray:
+    """The cell, with unit vectors completing directions that are not periodic and may have no vector."""
+    if not structure.pbc.any():
+        return np.zeros((3, 3))
+    lengths = np.linalg.norm(structure.cell, axis=1)
+    if (structure.pbc & (lengths == 0)).any():
+        raise UserError(
+            f"frame {structure.source_index}: periodic along a direction that has no cell vector; set pbc or the cell"
+        )
+    if structure.pbc.all():
+        return structure.cell
+    return _complete(structure.cell, structure.pbc)
+
+
+def _complete(cell: np.ndarray, pbc: np.ndarray) -> np.ndarray:
+    """Replace the vectors of open directions by unit vectors orthogonal to the periodic ones."""
+    _, _, rows = np.linalg.svd(cell[pbc])
+    box = cell.copy()
+    box[~pbc] = rows[pbc.sum() :]
+    return box

@@ -1,0 +1,78 @@
+"""Writing files so that a reader never sees half of one, and telling files apart."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def sha256_of(path: Path | str) -> str:
+    """The hexadecimal sha256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def atomic_file(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; rename it to ``path`` on success, remove it on any failure."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        sync(temporary)
+        os.replace(temporary, path)
+        sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(path: Path | str) -> Iterator[Path]:
+    """Yield a new temporary directory; it replaces ``path`` whole on success and is removed on any failure."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for file in temporary.rglob("*"):
+            sync(file)
+        sync(temporary)
+        _replace_directory(temporary, path)
+        sync(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace_directory(temporary: Path, path: Path) -> None:
+    """Rename over ``path``. A directory cannot be renamed over a full one, so the old one steps aside first."""
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    if path.exists():
+        os.replace(path, old)
+    os.replace(temporary, path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Ask the operating system to put a file or directory on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path | str, content: Any) -> None:
+    """Write indented JSON atomically; NaN and infinity are refused."""
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path | str) -> Any:
+    return json.loads(Path(path).read_text())

@@ -1,0 +1,1 @@
+"""Interatomic potentials: their files, their energy functions, and inference with them."""

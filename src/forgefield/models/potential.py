@@ -1,0 +1,107 @@
+"""A potential and its files, in safe formats only: model.json beside weights.safetensors.
+
+Energies are in eV and lengths in Å, and the file says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase.data import atomic_numbers, chemical_symbols
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from forgefield import __version__
+from forgefield.errors import UserError
+from forgefield.files import atomic_directory, read_json, write_json
+
+FORMAT = 1
+UNITS = {"energy": "eV", "length": "angstrom"}
+
+
+@dataclass(frozen=True)
+class Potential:
+    """A model with its weights.
+
+    Attributes:
+        architecture: the name of the model's architecture, such as ``mace``.
+        config: the architecture's own settings (JSON content).
+        parameters: what training changes, by name.
+        buffers: fixed arrays, by name.
+        energy_shifts: eV by atomic number, added on the host in float64; their keys are the elements the model knows.
+        cutoff: the largest distance of interacting atoms, Å.
+        pretrained: False for random parameters.
+        source: where it came from (name, sha256, ...).
+    """
+
+    architecture: str
+    config: dict[str, Any]
+    parameters: Mapping[str, np.ndarray]
+    buffers: Mapping[str, np.ndarray]
+    energy_shifts: Mapping[int, float]
+    cutoff: float
+    pretrained: bool = True
+    source: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def elements(self) -> tuple[int, ...]:
+        """Atomic numbers in the order of the model's species index."""
+        return tuple(self.energy_shifts)
+
+
+def save_potential(potential: Potential, path: Path | str) -> None:
+    """Write the directory ``path`` whole or not at all."""
+    description = {
+        "forgefield_format": FORMAT,
+        "architecture": potential.architecture,
+        "config": potential.config,
+        "energy_shifts": {chemical_symbols[z]: float(e) for z, e in potential.energy_shifts.items()},
+        "cutoff": potential.cutoff,
+        "units": UNITS,
+        "pretrained": potential.pretrained,
+        "source": potential.source,
+        "created_by": f"forgefield {__version__}",
+    }
+    tensors = {f"parameters.{k}": np.ascontiguousarray(v) for k, v in potential.parameters.items()}
+    tensors |= {f"buffers.{k}": np.ascontiguousarray(v) for k, v in potential.buffers.items()}
+    with atomic_directory(path) as directory:
+        write_json(directory / "model.json", description)
+        save_file(tensors, directory / "weights.safetensors")
+
+
+def load_potential(path: Path | str) -> Potential:
+    """Read a directory written by :func:`save_potential`.
+
+    Raises:
+        UserError: the directory is missing, incomplete, of another format or in other units.
+    """
+    path = Path(path)
+    if not (path / "model.json").exists():
+        raise UserError(f"{path}: no model here (model.json is missing); give a directory made by forgefield")
+    description = read_json(path / "model.json")
+    if description.get("forgefield_format") != FORMAT:
+        raise UserError(
+            f"{path}: model format {description.get('forgefield_format')}, expected {FORMAT}; import it again"
+        )
+    if description.get("units") != UNITS:
+        raise UserError(f"{path}: units {description.get('units')}, expected {UNITS}; import it again")
+    try:
+        tensors = load_file(path / "weights.safetensors")
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path / 'weights.safetensors'}: not readable ({error}); import the model again") from None
+    return Potential(
+        architecture=description["architecture"],
+        config=description["config"],
+        parameters=_with_prefix(tensors, "parameters."),
+        buffers=_with_prefix(tensors, "buffers."),
+        energy_shifts={atomic_numbers[s]: e for s, e in description["energy_shifts"].items()},
+        cutoff=description["cutoff"],
+        pretrained=description["pretrained"],
+        source=description["source"],
+    )
+
+
+def _with_prefix(tensors: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
