@@ -1,0 +1,1 @@
+"""Predictions of trained models beside the reference, their errors, parity plots and tables."""

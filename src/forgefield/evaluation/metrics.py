@@ -1,0 +1,63 @@
+"""Errors as running sums: any number of values in constant memory, each counted once, whatever the chunks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+METRIC_UNITS = {"energy_per_atom": "eV/atom", "energy": "eV", "forces": "eV/angstrom", "stress": "eV/angstrom^3"}
+"""Quantity -> unit of its mae, rmse and max."""
+
+
+@dataclass
+class ErrorSums:
+    """Sums over the pairs of reference and prediction seen so far, for one quantity.
+
+    Attributes:
+        n: values counted.
+        absent: values without a reference (NaN), which count in nothing else.
+        absolute, squared: sums of |error| and error^2.
+        largest: the largest |error|.
+        mean, spread: of the reference, its mean and sum of squared deviations from it.
+    """
+
+    n: int = 0
+    absent: int = 0
+    absolute: float = 0.0
+    squared: float = 0.0
+    largest: float = 0.0
+    mean: float = 0.0
+    spread: float = 0.0
+
+    def add(self, reference: np.ndarray, predicted: np.ndarray) -> None:
+        """Count values of equal shape; a NaN reference is an absent label."""
+        present = ~np.isnan(reference)
+        self.absent += int(present.size - present.sum())
+        reference = np.asarray(reference, np.float64)[present]
+        if not reference.size:
+            return
+        error = np.abs(np.asarray(predicted, np.float64)[present] - reference)
+        self.absolute += float(error.sum())
+        self.squared += float((error**2).sum())
+        self.largest = max(self.largest, float(error.max()))
+        self._add_spread(reference)
+
+    def _add_spread(self, reference: np.ndarray) -> None:
+        """Chan, Golub and LeVeque (1979): joining means and squared deviations loses no digits to large totals."""
+        n, mean = reference.size, float(reference.mean())
+        step = mean - self.mean
+        self.spread += float(((reference - mean) ** 2).sum()) + step**2 * self.n * n / (self.n + n)
+        self.mean += step * n / (self.n + n)
+        self.n += n
+
+    def result(self) -> dict[str, float | int | None]:
+        """n, absent, mae, rmse, r2 and max; None where there is nothing to average or no spread to explain."""
+        if not self.n:
+            return {"n": 0, "absent": self.absent, "mae": None, "rmse": None, "r2": None, "max": None}
+        return {
+            "n": self.n,
+            "absent": self.absent,
+            "mae": self.absolute / self.n,
+            "rmse": (self.squared / self.n) ** 0.5,
+            "r2": 1.0 - self.squared / self.spread if self.spread > 0 else None,
+            "max": self.largest,
+        }

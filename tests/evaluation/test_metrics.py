@@ -1,0 +1,47 @@
+"""Running sums against numpy on the whole arrays."""
+
+import numpy as np
+import pytest
+
+from forgefield.evaluation.metrics import ErrorSums
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
+def test_chunks_give_what_numpy_gives_on_everything(chunk):
+    rng = np.random.default_rng(1)
+    reference = rng.normal(-4.2e4, 0.3, 501)  # totals of an all-electron method: large mean, small spread
+    predicted = reference + rng.normal(0.01, 0.05, 501)
+    sums = ErrorSums()
+    for start in range(0, 501, chunk):
+        sums.add(reference[start : start + chunk], predicted[start : start + chunk])
+    error = predicted - reference
+    expected = {
+        "n": 501,
+        "absent": 0,
+        "mae": np.abs(error).mean(),
+        "rmse": np.sqrt((error**2).mean()),
+        "r2": 1 - (error**2).sum() / ((reference - reference.mean()) ** 2).sum(),
+        "max": np.abs(error).max(),
+    }
+    assert sums.result() == pytest.approx(expected, rel=1e-9)
+
+
+def test_absent_labels_are_counted_apart():
+    sums = ErrorSums()
+    sums.add(np.array([[1.0, 2.0, 3.0], [np.nan] * 3]), np.array([[1.5, 2.0, 2.0], [9.0] * 3]))
+    result = sums.result()
+    assert (result["n"], result["absent"]) == (3, 3)
+    assert result["mae"] == pytest.approx(0.5)
+    assert result["max"] == 1.0
+
+
+def test_nothing_to_average_is_none_and_not_nan():
+    sums = ErrorSums()
+    sums.add(np.array([np.nan]), np.array([1.0]))
+    assert sums.result() == {"n": 0, "absent": 1, "mae": None, "rmse": None, "r2": None, "max": None}
+
+
+def test_r2_of_a_constant_reference_is_none():
+    sums = ErrorSums()
+    sums.add(np.full(3, 2.0), np.array([1.0, 2.0, 3.0]))
+    assert sums.result()["r2"] is None
