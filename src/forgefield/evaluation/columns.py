@@ -1,0 +1,43 @@
+"""A chunk of structures and predictions as columns of the predictions file."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from forgefield.data.structures import Structure
+from forgefield.models.inference import Prediction
+from forgefield.statistics.labels import counted_energy, counted_forces, counted_stress
+
+
+def reference_columns(structures: Sequence[Structure], stress: bool) -> dict[str, np.ndarray]:
+    """Sizes, species and reference labels; NaN where a label does not count."""
+    columns = {
+        "n_atoms": np.array([len(s) for s in structures]),
+        "source_index": np.array([s.source_index for s in structures]),
+        "species": _padded([s.numbers for s in structures]),
+        "reference/energy": np.array([counted_energy(s) for s in structures]),
+        "reference/forces": _padded([counted_forces(s) for s in structures]),
+    }
+    if stress:
+        columns["reference/stress"] = np.array([counted_stress(s) for s in structures])
+    return columns
+
+
+def prediction_columns(variant: str, predictions: Sequence[Prediction], stress: bool) -> dict[str, np.ndarray]:
+    """Predictions of one variant; the stress of a structure without a periodic cell is NaN."""
+    columns = {
+        f"{variant}/energy": np.array([p.energy for p in predictions]),
+        f"{variant}/forces": _padded([p.forces for p in predictions]),
+    }
+    if stress:
+        no_stress = np.full((3, 3), np.nan)
+        columns[f"{variant}/stress"] = np.array([no_stress if p.stress is None else p.stress for p in predictions])
+    return columns
+
+
+def _padded(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Stack arrays of unequal length along a new first axis, 0 behind the shorter ones."""
+    out = np.zeros((len(rows), max(map(len, rows)), *rows[0].shape[1:]), rows[0].dtype)
+    for i, row in enumerate(rows):
+        out[i, : len(row)] = row
+    return out

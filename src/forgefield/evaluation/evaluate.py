@@ -1,0 +1,128 @@
+"""Metrics and per-structure predictions of one run, each structure counted exactly once.
+
+``metrics.json`` holds ``units`` by quantity and, as ``splits[split][variant][quantity]``, the numbers n, absent, mae,
+rmse, r2 and max. The variants of a fine-tuned run are ``foundation`` (as it came), ``refitted`` (the same with energy
+shifts fitted to the training set) and ``finetuned``; a run from scratch has ``trained`` only.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from forgefield.data.batching import shift_energy
+from forgefield.data.store import Store
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+from forgefield.evaluation.columns import prediction_columns, reference_columns
+from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
+from forgefield.evaluation.predictions import create_predictions, real_atoms, write_rows
+from forgefield.files import atomic_file, read_json, write_json
+from forgefield.models.inference import Prediction, predict
+from forgefield.models.potential import Potential, load_potential
+from forgefield.statistics import apply_statistics
+
+CHUNK = 256
+
+
+def evaluate_run(config: Any, data: Path, foundation: Path, statistics: Path, run: Path) -> dict[str, Any]:
+    """Evaluate a run on the splits that its config names and write its metrics and predictions files.
+
+    Args:
+        config: the run's config.
+        data: directory with one HDF5 store per split.
+        foundation: directory of the potential that training started from.
+        statistics: the statistics file of the training set for that potential.
+        run: the run's directory; ``model`` in it is the trained potential.
+
+    Returns:
+        The content of ``metrics.json``.
+
+    Raises:
+        UserError: a model predicts a number that is not finite.
+    """
+    models = _models(foundation, statistics, run)
+    splits = {
+        split: _evaluate_split(split, data / f"{split}.h5", models, config, run) for split in config.evaluation.splits
+    }
+    metrics = {"units": METRIC_UNITS, "splits": splits}
+    write_json(run / "metrics.json", metrics)
+    return metrics
+
+
+def _models(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
+    start, trained = load_potential(foundation), load_potential(run / "model")
+    if not start.pretrained:
+        return {"trained": trained}
+    return {"foundation": start, "refitted": apply_statistics(start, read_json(statistics)), "finetuned": trained}
+
+
+def _evaluate_split(split: str, source: Path, models: Mapping[str, Potential], config: Any, run: Path) -> dict:
+    with Store(source) as store, atomic_file(run / f"predictions_{split}.h5") as temporary:
+        quantities = ("energy_per_atom", "energy", "forces") + (("stress",) if store.has_virial else ())
+        sums = {variant: {quantity: ErrorSums() for quantity in quantities} for variant in models}
+        with h5py.File(temporary, "w") as file:
+            create_predictions(
+                file, split, list(models), n=len(store), max_atoms=store.max_atoms, stress=store.has_virial
+            )
+            start = 0
+            for columns in _columns(store, models, config):
+                write_rows(file, start, columns)
+                start += len(columns["n_atoms"])
+                for variant in models:
+                    _add(sums[variant], columns, variant)
+    return {variant: {quantity: s.result() for quantity, s in by.items()} for variant, by in sums.items()}
+
+
+def _columns(store: Store, models: Mapping[str, Potential], config: Any) -> Iterator[dict[str, np.ndarray]]:
+    """Reference and predictions in chunks of structures, as columns of the predictions file."""
+    structures = iter(store)
+    streams = {
+        variant: predict(potential, iter(store), batch=config.training.eval_batch, virial=store.has_virial)
+        for variant, potential in models.items()
+        if variant != "refitted"
+    }
+    while chunk := list(islice(structures, CHUNK)):
+        columns = reference_columns(chunk, store.has_virial)
+        for variant, stream in streams.items():
+            predictions = list(islice(stream, len(chunk)))
+            _require_finite(variant, chunk, predictions, store.path)
+            columns |= prediction_columns(variant, predictions, store.has_virial)
+        if "refitted" in models:
+            columns |= _refitted_columns(chunk, columns, models["refitted"], models["foundation"])
+        yield columns
+
+
+def _refitted_columns(
+    structures: Sequence[Structure], columns: dict[str, np.ndarray], refitted: Potential, foundation: Potential
+) -> dict[str, np.ndarray]:
+    """The refitted model differs from the foundation by energy shifts alone, so it is not run a second time."""
+    corrections = {z: refitted.energy_shifts[z] - foundation.energy_shifts[z] for z in foundation.elements}
+    changed = {k.replace("foundation/", "refitted/"): v for k, v in columns.items() if k.startswith("foundation/")}
+    changed["refitted/energy"] = changed["refitted/energy"] + [shift_energy(s, corrections) for s in structures]
+    return changed
+
+
+def _add(sums: Mapping[str, ErrorSums], columns: Mapping[str, np.ndarray], variant: str) -> None:
+    n_atoms = columns["n_atoms"]
+    reference, predicted = columns["reference/energy"], columns[f"{variant}/energy"]
+    sums["energy"].add(reference, predicted)
+    sums["energy_per_atom"].add(reference / n_atoms, predicted / n_atoms)
+    atoms = real_atoms(n_atoms, columns["reference/forces"].shape[1])
+    sums["forces"].add(columns["reference/forces"][atoms], columns[f"{variant}/forces"][atoms])
+    if "stress" in sums:
+        sums["stress"].add(columns["reference/stress"], columns[f"{variant}/stress"])
+
+
+def _require_finite(
+    variant: str, structures: Sequence[Structure], predictions: Sequence[Prediction], source: Path
+) -> None:
+    for structure, prediction in zip(structures, predictions, strict=True):
+        if not (np.isfinite(prediction.energy) and np.isfinite(prediction.forces).all()):
+            raise UserError(
+                f"{source}: the {variant} model's prediction for frame {structure.source_index} is not finite; "
+                "a trained model that ends so has diverged: train again with a lower training.lr"
+            )

@@ -1,0 +1,68 @@
+"""The predictions file: reference and predictions for every structure of one split, in eV and Å.
+
+Groups ``reference`` and one per variant of the model hold ``energy`` (N,), ``forces`` (N, A, 3) and, where the split
+has virials, ``stress`` (N, 3, 3); the root holds ``n_atoms`` (N,), ``source_index`` (N,) and ``species`` (N, A). Rows
+are in the order of the split. A is the largest structure; entries beyond ``n_atoms`` are 0. A reference that is absent
+or has weight 0 is NaN, and so is the stress of a structure without a periodic cell. The attribute ``units`` of each
+dataset names its unit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from forgefield import __version__
+
+FORMAT = 1
+UNITS = {"energy": "eV", "forces": "eV/angstrom", "stress": "eV/angstrom^3"}
+
+
+def create_predictions(
+    file: h5py.File, split: str, variants: Sequence[str], *, n: int, max_atoms: int, stress: bool
+) -> None:
+    """Lay out an empty predictions file for ``n`` structures."""
+    file.attrs.update(
+        {
+            "forgefield_format": FORMAT,
+            "split": split,
+            "variants": list(variants),
+            "created_by": f"forgefield {__version__}",
+        }
+    )
+    tails = {"energy": (), "forces": (max_atoms, 3)} | ({"stress": (3, 3)} if stress else {})
+    for group in ("reference", *variants):
+        for quantity, tail in tails.items():
+            _create(file, f"{group}/{quantity}", (n, *tail), np.float64).attrs["units"] = UNITS[quantity]
+    _create(file, "n_atoms", (n,), np.int32)
+    _create(file, "source_index", (n,), np.int64)
+    _create(file, "species", (n, max_atoms), np.uint8)
+
+
+def _create(file: h5py.File, name: str, shape: tuple[int, ...], dtype: type) -> h5py.Dataset:
+    row = int(np.prod(shape[1:])) * np.dtype(dtype).itemsize
+    chunk = (min(shape[0], max(1, 2**18 // row)), *shape[1:])
+    return file.create_dataset(name, shape, dtype, chunks=chunk, compression="gzip", compression_opts=1, shuffle=True)
+
+
+def write_rows(file: h5py.File, start: int, columns: Mapping[str, np.ndarray]) -> None:
+    """Write columns, named by their path in the file, from row ``start`` on; atoms may stop short of A."""
+    for name, values in columns.items():
+        stop = start + len(values)
+        if values.ndim > 1 and not name.endswith("/stress"):
+            file[name][start:stop, : values.shape[1]] = values
+        else:
+            file[name][start:stop] = values
+
+
+def read_rows(path: Path, names: Sequence[str], chunk: int = 1024) -> Iterator[dict[str, np.ndarray]]:
+    """Stream columns in chunks of rows."""
+    with h5py.File(path) as file:
+        for start in range(0, len(file["n_atoms"]), chunk):
+            yield {name: file[name][start : start + chunk] for name in names}
+
+
+def real_atoms(n_atoms: np.ndarray, width: int) -> np.ndarray:
+    """(rows, width) True where a padded column holds an atom."""
+    return np.arange(width) < n_atoms[:, None]

@@ -1,0 +1,6 @@
+"""What the training set says about a model before training: energy shifts, force scale, sizes and outliers."""
+
+from forgefield.statistics.apply import apply_statistics
+from forgefield.statistics.compute import compute_statistics
+
+__all__ = ["apply_statistics", "compute_statistics"]

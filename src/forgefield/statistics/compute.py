@@ -1,0 +1,94 @@
+"""One streaming pass over a training store and a model's predictions for it."""
+
+from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase.data import chemical_symbols
+
+from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
+from forgefield.data.store import Store
+from forgefield.errors import UserError
+from forgefield.models.potential import Potential, load_potential
+from forgefield.statistics.labels import counted_energy, counted_forces
+from forgefield.statistics.shifts import composition
+from forgefield.statistics.summarize import summarize
+
+SCALARS = {
+    "source_index": np.int64,
+    "n_atoms": np.int64,
+    "energy": np.float64,  # eV, NaN without a label
+    "model_energy": np.float64,  # eV, 0 for a model from scratch
+    "energy_weight": np.float64,
+    "force_max": np.float64,  # largest norm of an atom's force, eV/Å, NaN without a label
+    "force_squares": np.float64,  # sum over components, (eV/Å)^2
+    "neighbors": np.int64,  # sum over atoms
+    "most_neighbors": np.int64,
+    "pairs": np.int64,
+}
+"""Columns of the table with one row per structure; ``counts`` (E,), atoms of each element, comes after them."""
+
+
+def compute_statistics(train: Path, model_dir: Path, config: Any) -> dict[str, Any]:
+    """Statistics of a training store for one model, as finite JSON content with its units.
+
+    Args:
+        train: HDF5 store.
+        model_dir: directory of the potential. One with ``pretrained`` False gets shifts fitted to the raw energies;
+            any other, shifts corrected by a fit to the residual that its own predictions leave.
+        config: the config's ``statistics`` section.
+
+    Raises:
+        UserError: an element of the data is unknown to the model.
+    """
+    potential = load_potential(model_dir)
+    with Store(train) as store:
+        require_known_elements(store, potential, model_dir)
+        elements = [z for z in potential.elements if z in store.elements]
+        columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
+        table = np.fromiter(_rows(store, potential, elements), dtype=columns)
+    return summarize(table, elements, potential, config.outlier_threshold)
+
+
+def require_known_elements(store: Store, potential: Potential, model_dir: Path) -> None:
+    """Raise a UserError that names the first frame with an element the potential does not know."""
+    unknown = set(store.elements) - set(potential.elements)
+    if not unknown:
+        return
+    structure = next(s for s in store if unknown.intersection(s.numbers.tolist()))
+    symbol = chemical_symbols[min(unknown.intersection(structure.numbers.tolist()))]
+    known = ", ".join(chemical_symbols[z] for z in potential.elements)
+    raise UserError(
+        f"{store.path}: frame {structure.source_index} has {symbol}, which the model {model_dir} does not know "
+        f"(it knows {known}); choose a foundation model with {symbol}, or leave these frames out"
+    )
+
+
+def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[tuple]:
+    for structure, model_energy in zip(store, _model_energies(store, potential), strict=False):
+        pairs = neighbor_pairs(structure, potential.cutoff)
+        neighbors = neighbor_counts(len(structure), pairs)
+        forces = counted_forces(structure)
+        yield (
+            structure.source_index,
+            len(structure),
+            counted_energy(structure),
+            model_energy,
+            structure.energy_weight,
+            np.linalg.norm(forces, axis=1).max(),
+            (forces**2).sum(),
+            neighbors.sum(),
+            neighbors.max(),
+            len(pairs.receiver),
+            composition(structure.numbers, elements),
+        )
+
+
+def _model_energies(store: Store, potential: Potential) -> Iterator[float]:
+    if not potential.pretrained:
+        return repeat(0.0)
+    from forgefield.models.inference import predict  # jax is loaded only where a model is evaluated
+
+    return (prediction.energy for prediction in predict(potential, store))
