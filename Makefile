@@ -1,0 +1,49 @@
+# `make demo` and `make test` do all the set-up: a virtual environment with the exact versions of envs/*.lock.
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || echo 2)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The rules call `python` and `forgefield` by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help venv demo test lint lock clean
+
+help:
+	@echo "make venv    $(VENV) with everything"
+	@echo "make demo    $(VENV), then the whole workflow on the data in resources/ (CORES=$(CORES))"
+	@echo "make test    $(VENV), then the tests (ARGS=\"tests/data -x\" selects)"
+	@echo "make lint    ruff, snakefmt and snakemake --lint"
+	@echo "make lock    new lock and conda files from pyproject.toml"
+	@echo "make clean   remove $(VENV) and caches; results stay"
+
+venv: $(VENV)/.mpi4jax
+
+$(VENV)/.installed: pyproject.toml envs/requirements.lock envs/torch.lock
+	@bash envs/create_venv.sh "$(PYTHON)" $(VENV)
+	@echo "installing into $(VENV) (about 2 GB, some minutes)"
+	@$(PIP) install --quiet -r envs/torch.lock
+	@$(PIP) install --quiet --no-deps --require-hashes -r envs/requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.mpi4jax: envs/mpi4jax.lock $(VENV)/.installed
+	@bash envs/build_mpi4jax.sh $(VENV)
+
+demo: venv
+	$(BIN)/snakemake --cores $(CORES)
+
+test: venv
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: venv
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+lock: venv
+	$(BIN)/python envs/update.py
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .ruff_cache src/*.egg-info
