@@ -6,7 +6,7 @@ import numpy as np
 
 from forgefield.data.structures import Structure
 from forgefield.models.inference import Prediction
-from forgefield.statistics.labels import counted_energy, counted_forces, counted_stress
+from forgefield.statistics.reference import reference_energy, reference_forces, reference_stress
 
 
 def reference_columns(structures: Sequence[Structure], stress: bool) -> dict[str, np.ndarray]:
@@ -15,11 +15,11 @@ def reference_columns(structures: Sequence[Structure], stress: bool) -> dict[str
         "n_atoms": np.array([len(s) for s in structures]),
         "source_index": np.array([s.source_index for s in structures]),
         "species": _padded([s.numbers for s in structures]),
-        "reference/energy": np.array([counted_energy(s) for s in structures]),
-        "reference/forces": _padded([counted_forces(s) for s in structures]),
+        "reference/energy": np.array([reference_energy(s) for s in structures]),
+        "reference/forces": _padded([reference_forces(s) for s in structures]),
     }
     if stress:
-        columns["reference/stress"] = np.array([counted_stress(s) for s in structures])
+        columns["reference/stress"] = np.array([reference_stress(s) for s in structures])
     return columns
 
 

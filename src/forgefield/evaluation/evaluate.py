@@ -24,6 +24,7 @@ from forgefield.files import atomic_file, read_json, write_json
 from forgefield.models.inference import Prediction, predict
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
+from forgefield.statistics.reference import iter_structures
 
 CHUNK = 256
 
@@ -79,9 +80,10 @@ def _evaluate_split(split: str, source: Path, models: Mapping[str, Potential], c
 
 def _columns(store: Store, models: Mapping[str, Potential], config: Any) -> Iterator[dict[str, np.ndarray]]:
     """Reference and predictions in chunks of structures, as columns of the predictions file."""
-    structures = iter(store)
+    structures = iter_structures(store)
+    settings = {"batch": config.training.eval_batch, "precision": config.evaluation.precision}
     streams = {
-        variant: predict(potential, iter(store), batch=config.training.eval_batch, virial=store.has_virial)
+        variant: predict(potential, iter_structures(store), virial=store.has_virial, **settings)
         for variant, potential in models.items()
         if variant != "refitted"
     }

@@ -12,7 +12,7 @@ from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
 from forgefield.data.store import Store
 from forgefield.errors import UserError
 from forgefield.models.potential import Potential, load_potential
-from forgefield.statistics.labels import counted_energy, counted_forces
+from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
 from forgefield.statistics.shifts import composition
 from forgefield.statistics.summarize import summarize
 
@@ -57,7 +57,7 @@ def require_known_elements(store: Store, potential: Potential, model_dir: Path) 
     unknown = set(store.elements) - set(potential.elements)
     if not unknown:
         return
-    structure = next(s for s in store if unknown.intersection(s.numbers.tolist()))
+    structure = next(s for s in iter_structures(store) if unknown.intersection(s.numbers.tolist()))
     symbol = chemical_symbols[min(unknown.intersection(structure.numbers.tolist()))]
     known = ", ".join(chemical_symbols[z] for z in potential.elements)
     raise UserError(
@@ -67,14 +67,14 @@ def require_known_elements(store: Store, potential: Potential, model_dir: Path) 
 
 
 def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[tuple]:
-    for structure, model_energy in zip(store, _model_energies(store, potential), strict=False):
+    for structure, model_energy in zip(iter_structures(store), _model_energies(store, potential), strict=False):
         pairs = neighbor_pairs(structure, potential.cutoff)
         neighbors = neighbor_counts(len(structure), pairs)
-        forces = counted_forces(structure)
+        forces = reference_forces(structure)
         yield (
             structure.source_index,
             len(structure),
-            counted_energy(structure),
+            reference_energy(structure),
             model_energy,
             structure.energy_weight,
             np.linalg.norm(forces, axis=1).max(),
@@ -91,4 +91,4 @@ def _model_energies(store: Store, potential: Potential) -> Iterator[float]:
         return repeat(0.0)
     from forgefield.models.inference import predict  # jax is loaded only where a model is evaluated
 
-    return (prediction.energy for prediction in predict(potential, store))
+    return (prediction.energy for prediction in predict(potential, iter_structures(store)))
