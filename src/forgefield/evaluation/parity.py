@@ -43,9 +43,7 @@ class Quantity:
 
 
 QUANTITIES = {
-    "energy": Quantity(
-        "energy_per_atom", "energy − mean reference", "eV/atom", "meV/atom", "energy", True
-    ),
+    "energy": Quantity("energy_per_atom", "energy − mean reference", "eV/atom", "meV/atom", "energy", True),
     "forces": Quantity("forces", "force component", "eV/Å", "meV/Å", "forces"),
     "stress": Quantity("stress", "stress component", "eV/Å³", "meV/Å³", "stress"),
 }
@@ -82,7 +80,7 @@ def parity_figure(
     edges = np.linspace(low, high, BINS + 1)
     counts = [_histogram(parity_values(predictions, quantity, variant), edges + center) for variant, _ in panels]
     densities = [uniform_filter(count, NEARBY, mode="constant") * NEARBY**2 for count in counts]
-    norm = LogNorm(1, max(2, *(d.max() for d in densities)))
+    norm = LogNorm(1, max(10, *(d.max() for d in densities)))
     figure = Figure(figsize=(0.9 + 3.1 * len(panels), 3.5), layout="compressed")
     all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (variant, title), count, density in zip(all_axes, panels, counts, densities, strict=True):
