@@ -1,0 +1,48 @@
+"""What all sections of the configuration share."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+SHA256 = r"^[0-9a-f]{64}$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_+-]*$"
+
+
+class Section(BaseModel):
+    """One section of the configuration: immutable, and a key it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def number(value: Any) -> Any:
+    """Text that is a number becomes one (YAML 1.1 and the command line read ``1e-3`` as text); true and false never do."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number, found " + str(value).lower())
+    if isinstance(value, str) and NUMBER.fullmatch(value.strip()):
+        return int(value) if re.fullmatch(r"[-+]?\d+", value.strip()) else float(value)
+    return value
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Number = Annotated[float, BeforeValidator(number), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Integer = Annotated[int, BeforeValidator(number)]
+PositiveInteger = Annotated[Integer, Field(gt=0)]
+Seed = Annotated[Integer, Field(ge=0, lt=2**32)]
+
+Name = Annotated[str, StringConstraints(pattern=NAME), Field(coerce_numbers_to_str=True)]
+"""The name of a dataset, model or run: part of file names."""
+
+Paths = Annotated[
+    list[str],
+    BeforeValidator(_listed),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+"""One path or glob, or a list of them; always a list once read."""

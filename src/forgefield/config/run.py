@@ -1,0 +1,163 @@
+"""The whole configuration, and what one run makes of it."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from forgefield.config.base import Name, PositiveInteger, Section
+from forgefield.config.dataset import DatasetConfig
+from forgefield.config.evaluation import EvaluationConfig, PlotsConfig, StatisticsConfig
+from forgefield.config.messages import did_you_mean, first_problem
+from forgefield.config.model import ModelConfig
+from forgefield.config.training import TrainingConfig
+from forgefield.errors import UserError
+
+
+class RunKeys(Section):
+    """The keys that hold for every run and that an entry of ``runs`` can override."""
+
+    dataset: Name | None = None
+    """Name of an entry of `datasets`."""
+
+    model: Name | None = None
+    """Name of an entry of `models`."""
+
+    backend: Literal["jax", "fabric"] = "jax"
+    """Engine of training: `jax`, or `fabric` (PyTorch with Lightning Fabric)."""
+
+    parallelism: Literal["auto", "single", "mpi", "jax"] = "auto"
+    """How backend `jax` uses several devices: `single` (one device), `jax` (JAX's own collectives), `mpi` (one process
+    for each device), or `auto` (`single` for one device, else `jax`)."""
+
+    devices: PositiveInteger = 1
+    """Devices (GPUs, or CPU processes) on each node."""
+
+    n_nodes: PositiveInteger = 1
+    """Number of nodes."""
+
+    training: TrainingConfig = TrainingConfig()
+    """How the model is trained."""
+
+    evaluation: EvaluationConfig = EvaluationConfig()
+    """What the trained model is evaluated on."""
+
+    plots: PlotsConfig = PlotsConfig()
+    """How plots look."""
+
+
+class RunConfig(RunKeys):
+    """One run with all its settings."""
+
+    name: Name
+    """Name of the run, and of its directory under `results/runs`."""
+
+    dataset: Name
+    """Name of the dataset."""
+
+    model: Name
+    """Name of the model."""
+
+    statistics: StatisticsConfig = StatisticsConfig()
+    """Settings of the statistics, the same for all runs."""
+
+    @property
+    def n_devices(self) -> int:
+        """Devices of all nodes together."""
+        return self.devices * self.n_nodes
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        training = self.training
+        if self.backend == "fabric" and self.parallelism != "auto":
+            raise ValueError(
+                f"parallelism is {self.parallelism}, but backend fabric has its own; write parallelism: auto"
+            )
+        if self.backend == "jax" and training.batching == "dynamic":
+            raise ValueError("training.batching is dynamic, but backend is jax; write fixed, or backend: fabric")
+        if self.parallelism == "single" and self.n_devices > 1:
+            raise ValueError(
+                f"parallelism is single, but devices x n_nodes is {self.n_devices}; write parallelism: auto"
+            )
+        if training.batching == "fixed" and training.batch % self.n_devices:
+            raise ValueError(
+                f"training.batch is {training.batch}, not a multiple of devices x n_nodes = {self.n_devices};"
+                f" write {-(-training.batch // self.n_devices) * self.n_devices}"
+            )
+        return self
+
+
+class Config(RunKeys):
+    """Everything the configuration file can say."""
+
+    datasets: dict[Name, DatasetConfig] = Field(default={})
+    """Reference data by name. An entry can also be a file `datasets/NAME.yaml` beside the configuration file."""
+
+    models: dict[Name, ModelConfig] = Field(default={})
+    """Models by name. An entry can also be a file `models/NAME.yaml` beside the configuration file."""
+
+    statistics: StatisticsConfig = StatisticsConfig()
+    """Energy shifts and what the training set looks like; the same for all runs."""
+
+    runs: dict[Name, dict[str, Any]] | None = None
+    """Several runs by name, each with the keys it overrides: any of `dataset`, `model`, `backend`, `parallelism`,
+    `devices`, `n_nodes`, `training`, `evaluation`, `plots`. Not given: one run `{dataset}-{model}-{backend}`."""
+
+    @property
+    def run_names(self) -> list[str]:
+        """Names of all runs.
+
+        Raises:
+            UserError: neither runs nor both a dataset and a model are named.
+        """
+        if self.runs is not None:
+            return list(self.runs)
+        for key, entries in (("dataset", self.datasets), ("model", self.models)):
+            if getattr(self, key) is None:
+                known = f"one of: {', '.join(entries)}" if entries else f"the name of an entry of {key}s"
+                raise UserError(f"{key}: missing; expected {known}")
+        return [f"{self.dataset}-{self.model}-{self.backend}"]
+
+    def run(self, name: str) -> RunConfig:
+        """The settings of one run: the keys of the top level, overridden by those of ``runs.NAME``.
+
+        Raises:
+            UserError: no run has this name, or its settings are not valid.
+        """
+        if name not in self.run_names:
+            raise UserError(f"runs: no run is named {name!r}{did_you_mean(name, self.run_names)}")
+        overrides = (self.runs or {}).get(name) or {}
+        where = f"runs.{name}." if self.runs else ""
+        if foreign := [key for key in overrides if key not in RunKeys.model_fields]:
+            raise UserError(f"{where}{foreign[0]}: not a key of a run{did_you_mean(foreign[0], RunKeys.model_fields)}")
+        base = self.model_dump(include={*RunKeys.model_fields, "statistics"})
+        named = {key: value for key, value in base.items() if value is not None}
+        try:
+            run = RunConfig.model_validate(merged(named, overrides) | {"name": name})
+        except ValidationError as error:
+            raise UserError(where + first_problem(error, RunConfig)) from None
+        for key, entry, entries in (("dataset", run.dataset, self.datasets), ("model", run.model, self.models)):
+            if entry not in entries:
+                raise UserError(f"{where}{key}: {key}s has no entry {entry!r}{did_you_mean(entry, entries)}")
+        _check_warmup(where, run.training, self.datasets[run.dataset].split.train)
+        return run
+
+
+def _check_warmup(where: str, training: TrainingConfig, n_train: Any) -> None:
+    """The warm-up must end before training does; where ``n_train`` is no count, the length is not known yet."""
+    if isinstance(n_train, int):
+        steps = training.epochs * -(-n_train // training.batch)
+        if training.schedule.warmup_steps >= steps:
+            raise UserError(
+                f"{where}training.schedule.warmup_steps: expected fewer than the {steps} steps of training"
+                f" ({training.epochs} epochs), found {training.schedule.warmup_steps}"
+            )
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with ``changes`` on top, section by section."""
+    result = dict(base)
+    for key, value in changes.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result

@@ -1,0 +1,105 @@
+"""``training``: batches, optimizer, learning rate, loss and when to stop."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from forgefield.config.base import Integer, NonNegative, Number, Positive, PositiveInteger, Section, Seed
+
+
+class Schedule(Section):
+    """How the learning rate changes from step to step."""
+
+    kind: Literal["constant", "cosine", "exponential"] = "cosine"
+    """`constant`, `cosine` or `exponential` decay over all steps."""
+
+    warmup_steps: Annotated[Integer, Field(ge=0)] = 0
+    """Optimizer steps in which the learning rate first rises linearly from 0 to `lr`."""
+
+    final_fraction: Annotated[Number, Field(gt=0, le=1)] = 0.01
+    """Learning rate at the end as a fraction of `lr`, for `cosine` and `exponential`."""
+
+
+class Loss(Section):
+    """What training minimizes: a weighted sum over the labels, each a mean over the structures of a batch."""
+
+    kind: Literal["mse", "huber"] = "mse"
+    """`mse`: squared errors; `huber`: squared below `huber_delta` and linear above, less moved by outliers."""
+
+    energy: NonNegative = 1.0
+    """Weight of the error of the energy per atom, in eV/atom."""
+
+    forces: NonNegative = 100.0
+    """Weight of the error of the force components, in eV/Å."""
+
+    virial: NonNegative = 1.0
+    """Weight of the error of the virial per atom, in eV/atom, where there are virials or stresses."""
+
+    huber_delta: Positive = 0.01
+    """Error at which `huber` turns linear, in the units above."""
+
+    @model_validator(mode="after")
+    def _something_to_learn(self) -> Self:
+        if not self.energy + self.forces + self.virial:
+            raise ValueError("the weights energy, forces and virial are all 0; expected at least one above 0")
+        return self
+
+
+class TrainingConfig(Section):
+    """How the model is trained."""
+
+    batch: PositiveInteger = 8
+    """Structures per optimizer step, over all devices together."""
+
+    eval_batch: PositiveInteger = 32
+    """Structures at once in validation and evaluation; changes speed and memory, not results."""
+
+    batching: Literal["fixed", "dynamic"] = "fixed"
+    """`fixed`: the same number of structures in every batch; `dynamic`: about the same number of edges (backend `fabric`
+    only)."""
+
+    drop_last: bool = False
+    """Leave out the last batch of an epoch if it is smaller than `batch`."""
+
+    epochs: PositiveInteger = 100
+    """Largest number of passes over the training structures."""
+
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """`adam`, or `adamw` for decoupled weight decay."""
+
+    weight_decay: NonNegative = 0.0
+    """Weight decay per step, in units of the learning rate (`adamw` only)."""
+
+    lr: Positive = 1e-3
+    """Largest learning rate."""
+
+    schedule: Schedule = Schedule()
+    """Learning rate from step to step."""
+
+    clip_norm: Positive | None = 10.0
+    """Largest norm of the gradient of all parameters; a longer one is scaled down. `null`: no clipping."""
+
+    loss: Loss = Loss()
+    """Weights of energy, forces and virial."""
+
+    ema: Annotated[Number, Field(gt=0, lt=1)] | None = 0.99
+    """Decay of the exponential moving average of the parameters, which validation and the final model use. `null`: no
+    average."""
+
+    precision: Literal["float32", "float64"] = "float32"
+    """Floating-point type of training."""
+
+    seed: Seed = 0
+    """Seed of the order of training structures."""
+
+    early_stopping: PositiveInteger | None = None
+    """Stop after so many epochs without a lower validation loss. `null`: run all epochs."""
+
+    checkpoint_every: PositiveInteger = 1
+    """Epochs between checkpoints, from which a stopped run continues."""
+
+    @model_validator(mode="after")
+    def _decay_needs_adamw(self) -> Self:
+        if self.weight_decay and self.optimizer == "adam":
+            raise ValueError("weight_decay is given, but optimizer is adam; write optimizer: adamw")
+        return self
