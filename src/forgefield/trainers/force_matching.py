@@ -1,0 +1,351 @@
+"""Training an energy function on reference energies, forces and virials."""
+
+import difflib
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh
+
+from forgefield.data.batching import round_up
+from forgefield.data.loaders import BatchLoader, PackedNeighbors, Source, StructureList
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+from forgefield.files import atomic_file
+from forgefield.trainers import epochs as loops
+from forgefield.trainers.checkpoints import (
+    load_arrays,
+    load_newest,
+    remove_leftovers,
+    save_arrays,
+    save_checkpoint,
+    saved_checkpoints,
+)
+from forgefield.trainers.history import HistoryRow, TrainingRecord, write_history
+from forgefield.trainers.losses import Loss
+from forgefield.trainers.optimizers import current_lr
+from forgefield.trainers.parallel import choose_mesh, replicated
+from forgefield.trainers.progress import TrainingProgress
+from forgefield.trainers.steps import EnergyTemplate, TrainState, evaluate_step, predict_step, train_step
+
+Stage = Literal["training", "validation", "testing"]
+STAGES = ("training", "validation", "testing")
+TERMS = ("U", "F", "virial")
+Dataset = Source | Sequence[Structure]
+
+
+class ForceMatching:
+    """Fit the parameters of an energy function to reference data; the loss is in :mod:`forgefield.trainers.losses`.
+
+    Args:
+        init_params: a pytree of arrays of one floating-point type, in which the training computes.
+        optimizer: any optax optimizer; :func:`forgefield.trainers.optimizers.optimizer` also reports its learning rate.
+        energy_fn_template: ``energy_fn_template(params)(graph, strain=None)`` gives energies (B,) in eV, without energy
+            shifts, of a :class:`~forgefield.data.batching.Graph`; ``strain`` (B, 3, 3) deforms each structure.
+        nbrs_init: how neighbor lists are made.
+        batch: structures per optimizer step, over all devices.
+        eval_batch: structures per step of evaluation, rounded up to a multiple of the devices; ``batch`` by default.
+        parallelism: ``single`` device, ``jax`` for all local devices, or ``auto``: ``jax`` where there are several.
+        mesh: a one-dimensional mesh named ``data``, for some of the devices.
+        gammas: weights of the loss's terms, ``U``, ``F`` and ``virial``; by default 1 for U and F. The virial term is
+            computed only where its weight is not 0 and the training data have virials.
+        loss, huber_delta: the penalty, see :class:`~forgefield.trainers.losses.Loss`.
+        ema: decay of the moving average of parameters, which is then what is validated and returned as best.
+        early_stopping: stop after this many epochs without a lower validation loss.
+        drop_last: leave out an incomplete last batch of each epoch.
+        seed: of the shuffling.
+        checkpoint_path: directory for checkpoints, each ``checkpoint_every`` epochs and at the end.
+        log_file: CSV file of the history.
+        fingerprint: JSON content that must be unchanged when a training is continued.
+        progress: show progress on stderr.
+
+    Raises:
+        UserError: arguments that do not go together; named in the message.
+    """
+
+    def __init__(
+        self,
+        init_params: Any,
+        optimizer: optax.GradientTransformation,
+        energy_fn_template: EnergyTemplate,
+        nbrs_init: PackedNeighbors,
+        *,
+        batch: int,
+        eval_batch: int | None = None,
+        parallelism: str = "auto",
+        mesh: Mesh | None = None,
+        gammas: Mapping[str, float] | None = None,
+        loss: Literal["mse", "huber"] = "mse",
+        huber_delta: float = 0.01,
+        ema: float | None = None,
+        early_stopping: int | None = None,
+        drop_last: bool = False,
+        seed: int = 0,
+        checkpoint_path: Path | str | None = None,
+        checkpoint_every: int = 1,
+        log_file: Path | str | None = None,
+        fingerprint: Mapping[str, Any] | None = None,
+        progress: bool = True,
+    ) -> None:
+        self._dtype = _floating_type(init_params)
+        self._optimizer, self._template, self._neighbors = optimizer, energy_fn_template, nbrs_init
+        self._mesh = choose_mesh(parallelism, mesh)
+        self._parts = None if self._mesh is None else self._mesh.size
+        if batch % (self._parts or 1):
+            raise UserError(f"batch: {batch} is not a multiple of the {self._parts} devices that share it; change one")
+        self._batch, self._eval_batch = batch, round_up(eval_batch or batch, self._parts or 1)
+        self._loss = Loss(_checked_gammas(gammas or {"U": 1.0, "F": 1.0}), loss, huber_delta)
+        self._ema, self._patience, self._drop_last, self._seed = ema, early_stopping, drop_last, seed
+        self._checkpoints = None if checkpoint_path is None else Path(checkpoint_path)
+        self._checkpoint_every, self._log_file = checkpoint_every, None if log_file is None else Path(log_file)
+        self._fingerprint, self._show = dict(fingerprint or {}), progress
+        self._loaders: dict[str, BatchLoader] = {}
+        self._start_from(init_params)
+
+    # -- data ----------------------------------------------------------------------------------------------------
+
+    def set_datasets(
+        self, training: Dataset, validation: Dataset | None = None, testing: Dataset | None = None
+    ) -> None:
+        """Give the data of each stage: structures in eV and Å, in a list or an open store."""
+        for stage, dataset in zip(STAGES, (training, validation, testing), strict=True):
+            if dataset is not None:
+                self.set_dataset(dataset, stage)
+
+    def set_dataset(self, dataset: Dataset, stage: Stage = "training") -> None:
+        """Give the data of one stage; only those of ``training`` are shuffled."""
+        if stage == "training":
+            settings = {"seed": self._seed, "drop_last": self._drop_last}
+            self.set_loader(self._loader(dataset, self._batch, **settings), stage)
+        else:
+            self.set_loader(self._loader(dataset, self._eval_batch), stage)
+
+    def set_loader(self, loader: BatchLoader, stage: Stage = "training") -> None:
+        """Give the batches of one stage."""
+        if stage not in STAGES:
+            raise UserError(f"stage: {stage!r} is none of {', '.join(STAGES)}")
+        if loader.parts != self._parts:
+            raise UserError(f"loader: it makes {loader.parts} parts for {self._parts} devices; they must be equal")
+        self._loaders[stage] = loader
+        # whether virials are computed depends on the data
+        for compiled in ("_train_step", "_evaluate_step"):
+            self.__dict__.pop(compiled, None)
+
+    # -- training ------------------------------------------------------------------------------------------------
+
+    def train(self, epochs: int) -> None:
+        """Train until ``epochs`` epochs are done in all, counting those done before or restored by :meth:`resume`.
+
+        Raises:
+            UserError: no training data; or a loss is not finite, which names the frames of its batch.
+        """
+        self._check_data()
+        if not self._record.finished(epochs, self._patience):
+            for stage in ("training", "validation"):
+                if stage in self._loaders:
+                    self._loaders[stage].plan(epochs)
+            self._train_until(epochs)
+        if self._log_file:
+            write_history(self._log_file, self._record.rows)
+
+    def _train_until(self, epochs: int) -> None:
+        steps_per_epoch = len(self._loaders["training"])
+        with TrainingProgress(epochs, steps_per_epoch, self._record.epoch, quiet=not self._show) as progress:
+            while not self._record.finished(epochs, self._patience):
+                row = self._epoch(progress)
+                if self._record.add(row):
+                    self._best = _host_copy(self._validated)
+                due = row["epoch"] % self._checkpoint_every == 0 or self._record.finished(epochs, self._patience)
+                if self._checkpoints and due:
+                    self.save_trainer(self._checkpoints)
+                if self._log_file:
+                    write_history(self._log_file, self._record.rows)
+                progress.epoch(row)
+            if self._record.epoch < epochs:
+                progress.say(f"stopped early: no lower validation loss in the last {self._patience} epochs")
+
+    def _check_data(self) -> None:
+        if "training" not in self._loaders:
+            raise UserError("no training data; call set_dataset first")
+        if self._patience is not None and "validation" not in self._loaders:
+            raise UserError("early_stopping: it needs validation data; give some, or set it to null")
+
+    def _epoch(self, progress: TrainingProgress) -> HistoryRow:
+        start, epoch = time.perf_counter(), self._record.epoch
+        loader = self._loaders["training"]
+        try:
+            self._state, train_loss = loops.train_epoch(
+                self._train_step, self._state, loader, epoch, self._mesh, progress.step
+            )
+        except loops.NotFiniteError as error:
+            raise UserError(f"epoch {epoch + 1}, {error}; {self._way_out()}") from None
+        valid = self._metrics("validation", self._validated) if "validation" in self._loaders else {}
+        if not math.isfinite(valid.get("loss", 0.0)):
+            raise UserError(f"epoch {epoch + 1}: the validation loss is not finite; {self._way_out()}")
+        return HistoryRow(
+            epoch=epoch + 1,
+            step=int(self._state.step),
+            lr=current_lr(self._state.opt_state),
+            train_loss=train_loss,
+            valid_loss=valid.get("loss"),
+            valid_energy_mae_meV_per_atom=_milli(valid.get("energy_mae")),
+            valid_forces_mae_meV_per_A=_milli(valid.get("forces_mae")),
+            seconds=round(time.perf_counter() - start, 3),
+        )
+
+    def _way_out(self) -> str:
+        kept = saved_checkpoints(self._checkpoints) if self._checkpoints else []
+        last = f"; the last good checkpoint is kept: {kept[0]}" if kept else ""
+        return f"check the labels of these frames, lower lr or set clip_norm{last}"
+
+    @cached_property
+    def _train_step(self) -> Any:
+        return train_step(
+            self._template, self._optimizer, self._loss, ema=self._ema, virial=self._virial, mesh=self._mesh
+        )
+
+    @cached_property
+    def _evaluate_step(self) -> Any:
+        return evaluate_step(self._template, self._loss, virial=self._virial, mesh=self._mesh)
+
+    @property
+    def _virial(self) -> bool:
+        """Whether the virial term is computed."""
+        wanted = self._loss.gammas.get("virial", 0.0) > 0
+        return wanted and any(loader.source.has_virial for loader in self._loaders.values())
+
+    @property
+    def _validated(self) -> Any:
+        """The parameters that are validated: the moving average where there is one."""
+        return self._state.params if self._ema is None else self._state.average
+
+    # -- evaluation and prediction -------------------------------------------------------------------------------
+
+    def evaluate(self, stage: Stage = "testing") -> dict[str, float]:
+        """Metrics of :attr:`best_params` on the data of a stage, each structure counted once.
+
+        Returns:
+            See :func:`forgefield.trainers.losses.metrics`.
+        """
+        if stage not in self._loaders:
+            raise UserError(f"no {stage} data; call set_dataset(dataset, {stage!r}) first")
+        return self._metrics(stage, replicated(self._best, self._mesh))
+
+    def _metrics(self, stage: str, params: Any) -> dict[str, float]:
+        loader = self._loaders[stage]
+        if not loader.capacities:
+            loader.plan(1)
+        return loops.evaluate(self._evaluate_step, params, loader, self._mesh)
+
+    def predict(self, dataset: Dataset, *, virial: bool = False) -> list[Structure]:
+        """The data set's structures with the labels that :attr:`best_params` predict: eV (shifts included), eV/Å."""
+        loader = self._loader(dataset, self._eval_batch)
+        loader.plan(1)
+        step = predict_step(self._template, virial=virial, mesh=self._mesh)
+        return loops.predict(step, replicated(self._best, self._mesh), loader, self._mesh)
+
+    # -- parameters and files ------------------------------------------------------------------------------------
+
+    @property
+    def params(self) -> Any:
+        """The parameters as the last step left them, on the host."""
+        return _host_copy(self._state.params)
+
+    @property
+    def best_params(self) -> Any:
+        """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
+        return self._best
+
+    @property
+    def energy_fn(self) -> Any:
+        """The energy function with :attr:`best_params`."""
+        return self._template(self._best)
+
+    @property
+    def history(self) -> list[HistoryRow]:
+        """One row per finished epoch."""
+        return list(self._record.rows)
+
+    def save_trainer(self, directory: Path | str) -> Path:
+        """Write everything that is needed to continue as if nothing had happened into a new checkpoint."""
+        arrays = {"state": self._state, "best": self._best}
+        content = {"record": asdict(self._record), "fingerprint": self._fingerprint}
+        return save_checkpoint(Path(directory), self._record.epoch, arrays, content)
+
+    def resume(self) -> int | None:
+        """Restore the newest checkpoint in ``checkpoint_path``.
+
+        Returns:
+            The number of epochs that are done, or None where there is no checkpoint.
+
+        Raises:
+            UserError: it belongs to other settings or data, which are named.
+        """
+        if self._checkpoints is None:
+            raise UserError("checkpoint_path: give one to resume from")
+        remove_leftovers(self._checkpoints)
+        saved = load_newest(self._checkpoints, {"state": self._state, "best": self._best}, self._fingerprint)
+        if saved is None:
+            return None
+        self._state = replicated(saved.arrays["state"], self._mesh)
+        self._best = saved.arrays["best"]
+        self._record = TrainingRecord(**saved.content["record"])
+        return self._record.epoch
+
+    def save_energy_params(self, path: Path | str) -> None:
+        """Write :attr:`best_params` as safetensors."""
+        with atomic_file(path) as temporary:
+            save_arrays(temporary, self._best)
+
+    def load_energy_params(self, path: Path | str) -> None:
+        """Read parameters written by :meth:`save_energy_params` and start a new training from them."""
+        self._start_from(load_arrays(Path(path), self._best))
+
+    def _start_from(self, params: Any) -> None:
+        self._best = _host_copy(params)
+        opt_state = self._optimizer.init(jax.tree.map(jnp.asarray, params))
+        average = None if self._ema is None else self._best
+        state = TrainState(self._best, opt_state, average, np.int32(0))
+        self._state = replicated(state, self._mesh)
+        self._record = TrainingRecord()
+
+    def _loader(self, dataset: Dataset, batch: int, **settings: Any) -> BatchLoader:
+        source = StructureList(dataset) if isinstance(dataset, Sequence) else dataset
+        return BatchLoader(source, self._neighbors, batch, parts=self._parts, dtype=self._dtype, **settings)
+
+
+def _host_copy(tree: Any) -> Any:
+    """NumPy copies: a view of a device array would change when a later step reuses its memory."""
+    return jax.tree.map(lambda x: np.array(x, copy=True), tree)
+
+
+def _floating_type(params: Any) -> np.dtype:
+    types = {np.dtype(x.dtype) for x in jax.tree.leaves(params)}
+    if len(types) != 1 or not jnp.issubdtype(next(iter(types)), jnp.floating):
+        names = ", ".join(sorted(str(t) for t in types)) or "none"
+        raise UserError(f"init_params: arrays of one floating-point type are expected, not {names}; convert them")
+    if types == {np.dtype(np.float64)} and not jax.config.jax_enable_x64:
+        raise UserError("init_params: float64 needs jax.config.update('jax_enable_x64', True) before any computation")
+    return types.pop()
+
+
+def _checked_gammas(gammas: Mapping[str, float]) -> dict[str, float]:
+    for key in gammas:
+        if key not in TERMS:
+            near = difflib.get_close_matches(key, TERMS, n=1, cutoff=0.0)[0]
+            raise UserError(f"gammas: unknown term {key!r}; did you mean {near!r}? Terms: {', '.join(TERMS)}")
+    if not any(weight > 0 for weight in gammas.values()):
+        raise UserError("gammas: every weight is 0, so nothing would be trained; give one term a positive weight")
+    return dict(gammas)
+
+
+def _milli(value: float | None) -> float | None:
+    return None if value is None else 1000.0 * value
