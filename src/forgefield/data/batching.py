@@ -24,7 +24,7 @@ class Graph(NamedTuple):
         atom_mask: (N,) 1 for real atoms, 0 for padding.
         atom_structure: (N,) int32 structure of each atom; B - 1 for padding.
         pair_receiver, pair_sender: (P,) int32; each undirected pair once.
-        pair_shift: (P, 3); vector = positions[receiver] - positions[sender] + shift. Padded pairs lie beyond the cutoff.
+        pair_shift: (P, 3); vector = positions[receiver] - positions[sender] + shift, beyond the cutoff for padding.
         pair_structure: (P,) int32 structure of each pair.
         neighbor_atom, neighbor_pair: (N, K) int32 neighbour and pair of each slot; 0 for padding.
         neighbor_sign: (N, K) +1 where the atom is the pair's receiver, -1 where it is its sender, 0 for padding.
@@ -109,7 +109,12 @@ def pack_graph(
     """Pack structures (Å) with their half neighbour lists.
 
     Args:
+        structures: the batch, lengths in Å.
+        pairs: their neighbour lists, within ``cutoff``.
         elements: atomic numbers in the model's order; every structure's elements must be among them.
+        cutoff: in Å.
+        capacity: the sizes of the arrays.
+        dtype: of positions, shifts, masks and signs.
 
     Raises:
         ValueError: the structures need more than ``capacity``.
@@ -185,7 +190,7 @@ def _joined(parts: Sequence[np.ndarray], dtype, length: int, fill, tail: tuple[i
 
 
 def _neighbor_slots(receiver: np.ndarray, sender: np.ndarray, n_pairs: int, n: int, k: int, dtype):
-    """(n, k) neighbour atom, pair and sign of each slot; every pair fills a slot of its receiver and one of its sender."""
+    """(n, k) neighbour atom, pair and sign of each slot; a pair fills a slot of its receiver and one of its sender."""
     receiver, sender = receiver[:n_pairs], sender[:n_pairs]
     atom = np.concatenate([receiver, sender])
     order = np.argsort(atom, kind="stable")

@@ -10,7 +10,7 @@ from forgefield.errors import UserError
 
 
 class NeighborPairs(NamedTuple):
-    """Each undirected pair once: ``vector = positions[receiver] - positions[sender] + shift`` is shorter than the cutoff.
+    """Each undirected pair once; ``positions[receiver] - positions[sender] + shift`` is shorter than the cutoff.
 
     Attributes:
         receiver, sender: (p,) int32 atom indices; equal for an atom and its own periodic image.
@@ -28,7 +28,7 @@ def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
     Raises:
         UserError: a periodic direction without a cell vector, or two atoms on one point.
     """
-    box = _box(structure)
+    box = periodic_box(structure)
     calculator = vesin.NeighborList(cutoff=cutoff, full_list=False)
     # vesin's vector runs from i to j: D = positions[j] - positions[i] + S @ box
     i, j, images, distances = calculator.compute(structure.positions, box, structure.pbc, "ijSd")
@@ -46,8 +46,12 @@ def neighbor_counts(n_atoms: int, pairs: NeighborPairs) -> np.ndarray:
     return np.bincount(pairs.receiver, minlength=n_atoms) + np.bincount(pairs.sender, minlength=n_atoms)
 
 
-def _box(structure: Structure) -> np.ndarray:
-    """The cell, with unit vectors completing directions that are not periodic and may have no vector."""
+def periodic_box(structure: Structure) -> np.ndarray:
+    """(3, 3) cell, with unit vectors completing directions that are not periodic; zeros where none is periodic.
+
+    Raises:
+        UserError: a periodic direction without a cell vector.
+    """
     if not structure.pbc.any():
         return np.zeros((3, 3))
     lengths = np.linalg.norm(structure.cell, axis=1)

@@ -1,0 +1,135 @@
+"""Checks of structures and labels: what is impossible is refused, what is improbable is warned about."""
+
+import ase.data
+import numpy as np
+from scipy.spatial import cKDTree
+
+from forgefield.data.neighbors import neighbor_pairs, periodic_box
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+from forgefield.units import HARTREE
+
+ONE_POINT = 0.01  # Å; the nearest nuclei of any molecule, those of H2, are 0.74 Å apart
+HIGHEST_FORCE_RMS = 10.0  # eV/Å; by <F^2> = k T x force constant, even a C-H bond (31 eV/Å^2) would be at 37,000 K
+FARTHEST = 1.6  # times the sum of covalent radii; lengths in bohr read as Å are 1.89 times too large
+NOBLE_GASES = (2, 10, 18, 36, 54, 86)
+SAMPLE = 4  # structures whose bond lengths are looked at
+
+
+def check_structure(structure: Structure, where: str) -> None:
+    """Refuse what no calculation can have given.
+
+    Args:
+        structure: in eV and Å.
+        where: file and frame, for messages.
+
+    Raises:
+        UserError: an unknown element, a number that is not finite, a periodic direction without a cell vector, a flat
+            cell, or two atoms on one point.
+    """
+    unknown = np.flatnonzero((structure.numbers < 1) | (structure.numbers > 118))
+    if len(unknown):
+        number = structure.numbers[unknown[0]]
+        raise UserError(
+            f"{where}: atom {unknown[0]} is of no element (atomic number {number}); remove or repair this frame"
+        )
+    for name in ("positions", "cell", "energy", "forces", "virial"):
+        value = getattr(structure, name)
+        if value is not None and not np.isfinite(value).all():
+            raise UserError(f"{where}: {name} NaN or infinite{_first_row(value)}; remove or repair this frame")
+    vectors = structure.cell[structure.pbc]
+    if len(vectors) and np.linalg.matrix_rank(vectors, tol=1e-6) < len(vectors):
+        cell = structure.cell.tolist()
+        raise UserError(f"{where}: periodic along a direction without a cell vector in {cell}; set pbc or the cell")
+    if len(pair := _atoms_on_one_point(structure)):
+        raise UserError(f"{where}: atoms {pair[0]} and {pair[1]} are on one point; remove or repair this frame")
+
+
+def _first_row(value: float | np.ndarray) -> str:
+    return f" at atom {np.argwhere(~np.isfinite(value))[0][0]}" if np.ndim(value) == 2 else ""
+
+
+def _atoms_on_one_point(structure: Structure) -> np.ndarray:
+    """(2,) indices of two atoms closer than :data:`ONE_POINT`, periodic images included; (0,) if there are none."""
+    box = periodic_box(structure) if structure.pbc.any() else np.eye(3)
+    scaled = structure.positions @ np.linalg.inv(box)
+    scaled[:, structure.pbc] %= 1.0
+    scaled[scaled == 1.0] = 0.0  # -1e-20 % 1.0 is 1.0
+    reach = ONE_POINT / np.linalg.svd(box, compute_uv=False).min()
+    # A box length of 0 means not periodic.
+    pairs = cKDTree(scaled, boxsize=structure.pbc.astype(float)).query_pairs(reach, output_type="ndarray")
+    apart = scaled[pairs[:, 0]] - scaled[pairs[:, 1]]
+    apart -= np.where(structure.pbc, np.round(apart), 0.0)
+    return pairs[np.linalg.norm(apart @ box, axis=1) < ONE_POINT][:1].ravel()
+
+
+class Magnitudes:
+    """Are energies, forces and lengths of a size that eV and Å make plausible? Fed structure by structure.
+
+    Three kinds of evidence, each of which a wrong unit word shows by a factor:
+
+    * No total energy lies below that of all electrons, for which the semiclassical -0.7687 Z^(7/3) + Z^2 / 2 -
+      0.2699 Z^(5/3) hartree for each atom is right to a few per cent (J. Schwinger, Phys. Rev. A 24, 2353, 1981).
+      Energies in kcal/mol exceed it up to 23 times, those in kJ/mol up to 96 times.
+    * Forces near equilibrium are below :data:`HIGHEST_FORCE_RMS`, in any material and at any temperature of interest.
+    * Nearest neighbours are about the sum of two covalent radii apart, except for noble gases.
+    """
+
+    def __init__(self) -> None:
+        self._energy_ratios: list[float] = []
+        self._force_rms: list[float] = []
+        self._bond_ratios: list[float] = []
+        self._sampled = 0
+
+    def add(self, structure: Structure) -> None:
+        """Take one structure in (eV and Å)."""
+        if structure.energy is not None:
+            self._energy_ratios.append(structure.energy / _all_electron_energy(structure.numbers))
+        if structure.forces is not None:
+            self._force_rms.append(float(np.sqrt(np.mean(structure.forces**2))))
+        if self._sampled < SAMPLE and len(structure) > 1:
+            self._sampled += 1
+            self._bond_ratios += _nearest_over_radii(structure)
+
+    def warnings(self) -> list[str]:
+        """One line for each of energies and forces together, and lengths, that look as if read in a wrong unit."""
+        return [text for text in (self._energy_warning(), self._length_warning()) if text]
+
+    def _energy_warning(self) -> str | None:
+        evidence = []
+        if self._energy_ratios and (ratio := float(np.median(self._energy_ratios))) > 1.3:
+            evidence.append(f"total energies are {ratio:.1f} times those of all electrons of the same atoms")
+        if self._force_rms and (rms := float(np.median(self._force_rms))) > HIGHEST_FORCE_RMS:
+            evidence.append(f"the forces' RMS is {rms:.1f} eV/Å, where below {HIGHEST_FORCE_RMS:g} is expected")
+        if not evidence:
+            return None
+        found = " and ".join(evidence)
+        return f"energies look too large for eV: {found}; are they in kcal/mol or kJ/mol? Set units.energy"
+
+    def _length_warning(self) -> str | None:
+        ratio = float(np.median(self._bond_ratios)) if self._bond_ratios else 1.0
+        if 0.5 < ratio < FARTHEST:
+            return None
+        found = f"{ratio:.2f}" if np.isfinite(ratio) else f"more than {FARTHEST}"
+        return (
+            f"lengths look wrong for Å: nearest neighbors are {found} times the sum of their covalent radii apart; "
+            "are they in nm or bohr? Set units.length"
+        )
+
+
+def _all_electron_energy(numbers: np.ndarray) -> float:
+    """Semiclassical total energy of the separate atoms in eV, all electrons included; negative."""
+    z = numbers.astype(float)
+    return float(np.sum(-0.7687 * z ** (7 / 3) + z**2 / 2 - 0.2699 * z ** (5 / 3))) * HARTREE
+
+
+def _nearest_over_radii(structure: Structure) -> list[float]:
+    """For each atom, distance to the nearest other over the sum of their covalent radii; infinite if out of reach."""
+    radii = ase.data.covalent_radii[structure.numbers]
+    pairs = neighbor_pairs(structure, FARTHEST * 2 * float(radii.max()))
+    vectors = structure.positions[pairs.receiver] - structure.positions[pairs.sender] + pairs.shift
+    ratios = np.linalg.norm(vectors, axis=1) / (radii[pairs.receiver] + radii[pairs.sender])
+    nearest = np.full(len(structure), np.inf)
+    np.minimum.at(nearest, pairs.receiver, ratios)
+    np.minimum.at(nearest, pairs.sender, ratios)
+    return nearest[~np.isin(structure.numbers, NOBLE_GASES)].tolist()

@@ -1,0 +1,200 @@
+"""From reference files to the three HDF5 stores of a dataset and the report of how they came about."""
+
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import ase.data
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from forgefield.config.dataset import DatasetConfig
+from forgefield.data.checks import Magnitudes
+from forgefield.data.sources import RejectedFrame, Source, find_files
+from forgefield.data.splits import PARTS, split_frames
+from forgefield.data.spool import Spool
+from forgefield.data.store import StoreWriter
+from forgefield.errors import UserError
+from forgefield.files import sha256_of, sync, write_json
+
+BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
+
+
+def convert_dataset(name: str, config: DatasetConfig, output: Path) -> dict[str, Any]:
+    """Read a dataset once, check every frame, and write its stores and report.
+
+    Either all of train.h5, valid.h5, test.h5 and conversion.json appear in ``output``, or it stays as it was. Memory
+    does not grow with the number of frames, but for a few numbers of each. Warnings go to stderr and into the report.
+
+    Args:
+        name: of the dataset.
+        config: where the frames are and how to read, split and store them.
+        output: directory for the results.
+
+    Returns:
+        The report, the content of conversion.json.
+
+    Raises:
+        UserError: any mistake in the config or the files; the message names file, frame or key.
+    """
+    by_part = config.split.shares if config.split.method == "files" else {"all": config.source}
+    files = {part: find_files(source) for part, source in by_part.items()}
+    find_files([path for paths in files.values() for path in paths])  # refuses one file in two parts
+    output = Path(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work, Spool(Path(work)) as spool:
+        reading = Reading(Source(config, list(chain(*files.values()))), spool)
+        parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
+        hashes = [sha256_of(file["path"]) for file in reading.source.files]
+        for part in PARTS:
+            _write_store(Path(work) / f"{part}.h5", part, parts[part], name, config, reading, hashes)
+        report = _report(name, config, reading, parts, hashes)
+        write_json(Path(work) / "conversion.json", report)
+        _publish(Path(work), output)
+    for warning in report["warnings"]:
+        print(f"warning: dataset {name}: {warning}", file=sys.stderr)
+    return report
+
+
+class Reading:
+    """One pass over a source: the usable structures go to the spool, and what the report needs is kept.
+
+    Attributes:
+        source: used up.
+        spool: the usable structures.
+        rejected: the frames left out.
+        sizes, indices: atoms and frame number of each usable structure.
+        labels: how many structures have an energy, forces, a virial.
+        elements: atomic numbers that occur.
+    """
+
+    def __init__(self, source: Source, spool: Spool):
+        self.source, self.spool = source, spool
+        self.rejected: list[RejectedFrame] = []
+        self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
+        sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
+        terminal = sys.stderr.isatty()
+        for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
+            if isinstance(item, RejectedFrame):
+                self.rejected.append(item)
+                continue
+            spool.append(item)
+            magnitudes.add(item)
+            sizes.append(len(item))
+            indices.append(item.source_index)
+            elements.update(item.numbers.tolist())
+            self.labels.update(label for label in self.labels if getattr(item, label) is not None)
+        if not sizes:
+            reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
+            raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
+        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
+        self.warnings = source.warnings + magnitudes.warnings() + self._label_warnings()
+
+    def _label_warnings(self) -> list[str]:
+        n = len(self.sizes)
+        absent = {label: n - self.labels[label] for label in ("energy", "forces")}
+        if self.labels["virial"]:
+            absent["virial"] = n - self.labels["virial"]
+        return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
+
+
+def _split(config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> dict[str, np.ndarray]:
+    """Part -> positions of its structures in the spool."""
+    if config.split.method != "files":
+        return split_frames(len(reading.spool), config.split.method, config.split.shares, config.split.seed)
+    parts, first, file = {}, 0, 0
+    for part in PARTS:
+        frames = sum(f["frames"] for f in reading.source.files[file : file + n_files[part]])
+        parts[part] = np.flatnonzero((reading.indices >= first) & (reading.indices < first + frames))
+        if len(parts[part]) == 0:
+            raise UserError(f"split.{part}: no usable frame in its files; see the reasons by converting them alone")
+        first, file = first + frames, file + n_files[part]
+    return parts
+
+
+def _write_store(path: Path, part: str, positions: np.ndarray, name: str, config, reading: Reading, hashes) -> None:
+    max_atoms = int(reading.sizes[positions].max())
+    attributes = {
+        "dataset": name,
+        "split": part,
+        "source": json.dumps([file["path"] for file in reading.source.files]),
+        "source_sha256": json.dumps(hashes),
+    }
+    with StoreWriter(
+        path,
+        n_structures=len(positions),
+        max_atoms=max_atoms,
+        units=config.store.units.as_units(),
+        dtype=config.store.dtype,
+        has_virial=reading.labels["virial"] > 0,
+        attributes=attributes,
+    ) as writer:
+        step = max(1, BLOCK_ATOMS // max_atoms)
+        for start in range(0, len(positions), step):
+            writer.append(list(reading.spool.read(positions[start : start + step])))
+
+
+def _report(
+    name: str, config: DatasetConfig, reading: Reading, parts: dict[str, np.ndarray], hashes: list[str]
+) -> dict[str, Any]:
+    store = config.store.units.as_units()
+    first = np.cumsum([0] + [file["frames"] for file in reading.source.files])
+    sources = [
+        {
+            "path": file["path"],
+            "sha256": sha256,
+            "format": file["format"],
+            "frames": file["frames"],
+            "first_frame": int(start),
+            "units": asdict(file["units"]),
+            "factors_to_store": asdict(file["units"].factors(store)),
+        }
+        for file, sha256, start in zip(reading.source.files, hashes, first, strict=False)
+    ]
+    used = sum(len(positions) for positions in parts.values())
+    return {
+        "dataset": name,
+        "sources": sources,
+        "store": {"units": asdict(store), "dtype": config.store.dtype},
+        "keys": reading.source.keys.found,
+        "keys_not_read": reading.source.keys.unused,
+        "frames": {
+            "read": int(first[-1]),
+            "usable": len(reading.sizes),
+            "rejected": len(reading.rejected),
+            "in_no_part": len(reading.sizes) - used,
+        },
+        "labels": dict(reading.labels),
+        "elements": [ase.data.chemical_symbols[z] for z in reading.elements],
+        "atoms": {"least": int(reading.sizes.min()), "most": int(reading.sizes.max()), "all": int(reading.sizes.sum())},
+        "split": {"method": config.split.method, "seed": config.split.seed}
+        | {part: _part_report(reading.indices[positions]) for part, positions in parts.items()},
+        "rejected": [asdict(frame) for frame in reading.rejected],
+        "warnings": reading.warnings,
+    }
+
+
+def _part_report(indices: np.ndarray) -> dict[str, Any]:
+    return {"structures": len(indices), "frames": ranges(indices)}
+
+
+def ranges(numbers: np.ndarray) -> str:
+    """Ascending numbers as text: 0-4, 7, 9-11."""
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def _publish(work: Path, output: Path) -> None:
+    """Put the results in their place; the report goes first and comes last, since it stands for all of them."""
+    output.mkdir(exist_ok=True)
+    (output / "conversion.json").unlink(missing_ok=True)
+    for file in [*(f"{part}.h5" for part in PARTS), "conversion.json"]:
+        os.replace(work / file, output / file)
+    sync(output)

@@ -1,0 +1,72 @@
+"""Every format that ASE reads, frame by frame."""
+
+import difflib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import ase.io
+import numpy as np
+from ase.io.formats import filetype, ioformats
+
+from forgefield.data.sources.frames import RawFrame
+from forgefield.errors import UserError
+
+NOT_LABELS = {"numbers", "positions", "key_value_pairs", "data", "unique_id"}
+"""Entries of ASE's Atoms that are structure, or that are opened to their own entries."""
+
+
+def ase_format(path: Path, name: str) -> str:
+    """The ASE format of a file: ``name``, or what ASE takes it for where that is "auto".
+
+    Raises:
+        UserError: ASE knows no format of that name, or does not recognise the file.
+    """
+    if name == "auto":
+        try:
+            return filetype(str(path))
+        except Exception as error:
+            raise UserError(f"{path}: ASE does not know what this is ({_text(error)}); name its `format`") from None
+    if name not in ioformats:
+        nearest = difflib.get_close_matches(name, [*ioformats, "npz", "auto"], n=1, cutoff=0.0)[0]
+        raise UserError(f"format {name!r}: unknown to ASE; did you mean {nearest!r}? `ase info --formats` lists them")
+    return name
+
+
+def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
+    """Stream the frames of one file; what ASE warns about goes to ``warn``, each text once.
+
+    Raises:
+        UserError: ASE cannot read the file; the message holds ASE's own.
+    """
+    frames = ase.io.iread(path, ":", format=form, do_not_split_by_at_sign=True)
+    number = 0
+    while True:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                atoms = next(frames, None)
+            except Exception as error:
+                hint = "give the run's vasprun.xml instead" if form == "vasp-out" else "repair it or set `format`"
+                raise UserError(
+                    f"{path}, frame {number}: ASE cannot read it as {form}: {_text(error)}; {hint}"
+                ) from None
+        warn += {f"{path}: ASE: {_text(w.message)}" for w in caught} - set(warn)
+        if atoms is None:
+            return
+        yield _raw(atoms)
+        number += 1
+
+
+def _raw(atoms: ase.Atoms) -> RawFrame:
+    """Labels come from the raw results: ``get_forces`` would set those of constrained atoms to zero."""
+    info = atoms.info
+    values = {**info.get("data", {}), **info.get("key_value_pairs", {}), **info, **atoms.arrays}
+    if atoms.calc is not None:
+        values |= {key: value for key, value in atoms.calc.results.items() if value is not None}
+    values = {key: value for key, value in values.items() if key not in NOT_LABELS}
+    return RawFrame(atoms.numbers, atoms.positions, np.array(atoms.cell), atoms.pbc, values)
+
+
+def _text(error: object) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

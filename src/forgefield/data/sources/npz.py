@@ -1,0 +1,100 @@
+"""The npz files of sGDML (R, z, E, F) and rMD17 (coords, nuclear_charges, energies, forces), row by row.
+
+A molecule's atomic numbers are stored once. sGDML's optional ``r_unit`` and ``e_unit`` name the units, and its optional
+``lattice`` holds the cell vectors as columns (http://quantum-machine.org/gdml/doc/datasets.html).
+"""
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from forgefield.data.sources.frames import RawFrame
+from forgefield.errors import UserError
+
+POSITIONS = ("R", "coords", "positions", "coordinates")
+NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers")
+UNIT_KEYS = {"e_unit": "energy", "r_unit": "length"}
+BLOCK = 256  # frames read at a time
+
+
+def stated_units(path: Path) -> dict[str, str]:
+    """The unit words a file states, under "energy" and "length"."""
+    with _open(path) as archive:
+        return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
+
+
+def read_npz(path: Path) -> Iterator[RawFrame]:
+    """Stream the frames of one file; only the arrays with one row for each frame go into ``RawFrame.values``.
+
+    Raises:
+        UserError: no npz file, an array is missing or does not fit the others, or holds Python objects.
+    """
+    with _open(path) as archive, ExitStack() as stack:
+        positions, numbers = (_first(path, archive, names) for names in (POSITIONS, NUMBERS))
+        z, cell = np.asarray(archive[numbers]), np.zeros((3, 3))
+        if "lattice" in archive.files:
+            cell = np.asarray(archive["lattice"], float).T
+        rows = {key: stack.enter_context(_Rows(archive, key)) for key in archive.files if key != numbers}
+        n_frames = _check_shapes(path, rows[positions].shape, z, positions, numbers)
+        rows = {key: row for key, row in rows.items() if row.shape[:1] == (n_frames,) and row.dtype.kind in "fiub"}
+        for start in range(0, n_frames, BLOCK):
+            block = {key: row.read(min(BLOCK, n_frames - start)) for key, row in rows.items()}
+            for i, r in enumerate(block.pop(positions)):
+                values = {key: values[i] for key, values in block.items()}
+                yield RawFrame(z, r, cell, np.full(3, "lattice" in archive.files), values)
+
+
+def _check_shapes(path: Path, shape: tuple[int, ...], z: np.ndarray, positions: str, numbers: str) -> int:
+    if z.ndim != 1 or shape[1:] != (len(z), 3):
+        raise UserError(
+            f"{path}: {positions} has shape {shape} and {numbers} {z.shape}; expected (frames, atoms, 3) and (atoms,)"
+        )
+    return shape[0]
+
+
+def _open(path: Path) -> np.lib.npyio.NpzFile:
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: not a readable npz file ({error}); copy it again or set `format`") from None
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise UserError(f"{path}: a single numpy array; expected an npz file with the arrays R, z, E, F")
+    return archive
+
+
+def _first(path: Path, archive: np.lib.npyio.NpzFile, names: tuple[str, ...]) -> str:
+    for name in names:
+        if name in archive.files:
+            return name
+    raise UserError(f"{path}: no array named {' or '.join(names)}; the file has {', '.join(archive.files)}")
+
+
+def _word(value: Any) -> str:
+    word = np.asarray(value).item()
+    return word.decode() if isinstance(word, bytes) else str(word)
+
+
+class _Rows:
+    """One array of an npz file, read in blocks of rows, so that memory does not grow with the file."""
+
+    def __init__(self, archive: np.lib.npyio.NpzFile, key: str):
+        self._path, self._key = archive.zip.filename, key
+        self._stream = archive.zip.open(f"{key}.npy")
+        version = np.lib.format.read_magic(self._stream)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        self.shape, self._fortran, self.dtype = read_header(self._stream)
+
+    def read(self, n: int) -> np.ndarray:
+        shape = (n, *self.shape[1:])
+        content = self._stream.read(self.dtype.itemsize * int(np.prod(shape)))
+        return np.frombuffer(content, self.dtype).reshape(shape)
+
+    def __enter__(self) -> "_Rows":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stream.close()
