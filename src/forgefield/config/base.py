@@ -17,7 +17,7 @@ class Section(BaseModel):
 
 
 def number(value: Any) -> Any:
-    """Text that is a number becomes one (YAML 1.1 and the command line read ``1e-3`` as text); true and false never do."""
+    """Text that is a number becomes one, for YAML 1.1 reads ``1e-3`` as text; true and false never do."""
     if isinstance(value, bool):
         raise ValueError("expected a number, found " + str(value).lower())
     if isinstance(value, str) and NUMBER.fullmatch(value.strip()):
@@ -29,12 +29,13 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Number = Annotated[float, BeforeValidator(number), Field(allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
-NonNegative = Annotated[Number, Field(ge=0)]
-Integer = Annotated[int, BeforeValidator(number)]
-PositiveInteger = Annotated[Integer, Field(gt=0)]
-Seed = Annotated[Integer, Field(ge=0, lt=2**32)]
+AsNumber = BeforeValidator(number)  # last in an annotation, or the bounds are missing in the JSON schema
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AsNumber]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AsNumber]
+Fraction = Annotated[float, Field(gt=0, lt=1), AsNumber]
+PositiveInteger = Annotated[int, Field(gt=0), AsNumber]
+NonNegativeInteger = Annotated[int, Field(ge=0), AsNumber]
+Seed = Annotated[int, Field(ge=0, lt=2**32), AsNumber]
 
 Name = Annotated[str, StringConstraints(pattern=NAME), Field(coerce_numbers_to_str=True)]
 """The name of a dataset, model or run: part of file names."""

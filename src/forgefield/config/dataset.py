@@ -29,8 +29,8 @@ class SourceUnits(Section):
     """The units of the source file. Forces are in energy/length."""
 
     energy: EnergyUnit | None = None
-    """Unit of energies, such as `eV`, `kcal/mol`, `kJ/mol` or `hartree`. Not given: the unit that the file states or that
-    its format defines; an npz file that states none needs it."""
+    """Unit of energies, such as `eV`, `kcal/mol`, `kJ/mol` or `hartree`. Not given: the unit that the file states or
+    that its format defines; an npz file that states none needs it."""
 
     length: LengthUnit | None = None
     """Unit of positions and cell vectors: `angstrom`, `nm` or `bohr`. Not given: as for `energy`."""

@@ -11,8 +11,8 @@ class StatisticsConfig(Section):
     """Energy shifts and a description of the training set, once for each dataset and model."""
 
     outlier_threshold: Positive = 6.0
-    """A structure is listed as an outlier if its largest force or its energy residual lies beyond the median by more than
-    this many robust standard deviations."""
+    """A structure is listed as an outlier if its largest force or its energy residual lies beyond the median by more
+    than this many robust standard deviations."""
 
 
 class EvaluationConfig(Section):

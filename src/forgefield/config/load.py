@@ -20,7 +20,7 @@ def load_config(
     """Read and check a configuration.
 
     Args:
-        source: the path of a YAML file; YAML or JSON text (a string with a line break, ``{`` or ``: `` in it); a mapping.
+        source: the path of a YAML file; YAML or JSON text (a string with a line break, ``{`` or ``: ``); or a mapping.
         overrides: changes such as ``training.lr=1e-3``, dotted key and YAML value.
         folder: where ``datasets/NAME.yaml`` and ``models/NAME.yaml`` are looked for. None: beside the file that
             ``source`` names, and nowhere for text and mappings.

@@ -64,27 +64,28 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; expected one of: {', '.join(words)}" if words else ""
 
 
-def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
+def first_problem(error: ValidationError, model: type[BaseModel], prefix: str = "") -> str:
     """What is wrong first, in one line, and how many more mistakes there are.
 
     Args:
         error: raised by validating ``model``.
         model: the model of the outermost section.
+        prefix: where that section is, such as ``runs.NAME.``.
     """
     problems = error.errors(include_url=False)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return _sentence(problems[0], model) + more
+    return _sentence(problems[0], model, prefix) + more
 
 
-def _sentence(problem: dict[str, Any], model: type[BaseModel]) -> str:
+def _sentence(problem: dict[str, Any], model: type[BaseModel], prefix: str) -> str:
     location, kind = problem["loc"], problem["type"]
-    key = ".".join(str(part) for part in location if part != "[key]")
+    key = prefix + ".".join(str(part) for part in location if part != "[key]")
     if kind == "extra_forbidden":
-        return f"{key}: unknown key{_nearest_key(location, model)}"
+        return f"{key}: unknown key{_nearest_key(location, model, prefix)}"
     if kind == "missing":
         return f"{key}: missing; expected {_section(location[:-1], model).model_fields[location[-1]].description}"
     if kind == "value_error":
-        return f"{key}: {problem['ctx']['error']}" if key else str(problem["ctx"]["error"])
+        return f"{key}: {problem['ctx']['error']}" if location else f"{prefix}{problem['ctx']['error']}"
     return f"{key}: expected {_expected(problem)}, found {_shown(problem['input'])}{_nearest_choice(problem)}"
 
 
@@ -102,10 +103,10 @@ def _expected(problem: dict[str, Any]) -> str:
         "model": "a section of keys",
     }
     bounds = {
-        "greater_than": "a number above {gt}",
-        "greater_than_equal": "a number of at least {ge}",
-        "less_than": "a number below {lt}",
-        "less_than_equal": "a number of at most {le}",
+        "greater_than": "a number above {gt:g}",
+        "greater_than_equal": "a number of at least {ge:g}",
+        "less_than": "a number below {lt:g}",
+        "less_than_equal": "a number of at most {le:g}",
         "literal_error": "{expected}",
         "string_pattern_mismatch": PATTERNS.get(context.get("pattern"), "{pattern}"),
         "too_short": "at least {min_length} entry",
@@ -130,13 +131,13 @@ def _nearest_choice(problem: dict[str, Any]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _nearest_key(location: Location, model: type[BaseModel]) -> str:
+def _nearest_key(location: Location, model: type[BaseModel], prefix: str) -> str:
     """The key of the same section, or of any other, that an unknown one seems to mean."""
     *parents, word = location
     section = _section(tuple(parents), model)
-    prefix = "".join(f"{part}." for part in parents)
-    own = {name: prefix + name for name in section.model_fields}
-    elsewhere = {path.rpartition(".")[2]: path for path in _paths(model)}
+    here = prefix + "".join(f"{part}." for part in parents)
+    own = {name: here + name for name in section.model_fields}
+    elsewhere = {path.rpartition(".")[2]: prefix + path for path in key_paths(model)}
     meant = SYNONYMS.get(str(word), str(word))
     for paths in (own, elsewhere):
         if meant in paths:
@@ -145,11 +146,11 @@ def _nearest_key(location: Location, model: type[BaseModel]) -> str:
     return f"; did you mean {own[near[0]]}?" if near else f"; expected one of: {', '.join(own)}"
 
 
-def _paths(model: type[BaseModel], prefix: str = "") -> Iterable[str]:
+def key_paths(model: type[BaseModel], prefix: str = "") -> Iterable[str]:
     """Dotted names of all keys that do not depend on a name the user gave, deepest first."""
     for name, field in model.model_fields.items():
         if section := _model_in(field.annotation):
-            yield from _paths(section, f"{prefix}{name}.") if not _is_named(field.annotation) else ()
+            yield from key_paths(section, f"{prefix}{name}.") if not _is_named(field.annotation) else ()
     yield from (prefix + name for name in model.model_fields)
 
 

@@ -11,7 +11,7 @@ from pydantic import (
     model_validator,
 )
 
-from forgefield.config.base import SHA256, Integer, Positive, PositiveInteger, Section, Seed
+from forgefield.config.base import SHA256, AsNumber, Positive, PositiveInteger, Section, Seed
 
 
 def _elements(symbols: list[str]) -> list[str]:
@@ -46,10 +46,10 @@ class ModelConfig(Section):
     hidden_channels: PositiveInteger = 64
     """From scratch: channels of the node features."""
 
-    l_max: Annotated[Integer, Field(ge=0, le=4)] = 3
+    l_max: Annotated[int, Field(ge=0, le=4), AsNumber] = 3
     """From scratch: highest degree l of the spherical harmonics of edges."""
 
-    correlation: Annotated[Integer, Field(ge=1, le=4)] = 3
+    correlation: Annotated[int, Field(ge=1, le=4), AsNumber] = 3
     """From scratch: correlation order of the product basis; the body order is one more."""
 
     n_interactions: PositiveInteger = 2

@@ -1,7 +1,7 @@
 """The whole configuration, and what one run makes of it."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -37,7 +37,7 @@ class RunKeys(Section):
     """Number of nodes."""
 
     training: TrainingConfig = TrainingConfig()
-    """How the model is trained."""
+    """Batches, optimizer, learning rate, loss and when to stop."""
 
     evaluation: EvaluationConfig = EvaluationConfig()
     """What the trained model is evaluated on."""
@@ -99,7 +99,7 @@ class Config(RunKeys):
     statistics: StatisticsConfig = StatisticsConfig()
     """Energy shifts and what the training set looks like; the same for all runs."""
 
-    runs: dict[Name, dict[str, Any]] | None = None
+    runs: Annotated[dict[Name, dict[str, Any]], Field(min_length=1)] | None = None
     """Several runs by name, each with the keys it overrides: any of `dataset`, `model`, `backend`, `parallelism`,
     `devices`, `n_nodes`, `training`, `evaluation`, `plots`. Not given: one run `{dataset}-{model}-{backend}`."""
 
@@ -126,7 +126,7 @@ class Config(RunKeys):
         """
         if name not in self.run_names:
             raise UserError(f"runs: no run is named {name!r}{did_you_mean(name, self.run_names)}")
-        overrides = (self.runs or {}).get(name) or {}
+        overrides = (self.runs or {}).get(name, {})
         where = f"runs.{name}." if self.runs else ""
         if foreign := [key for key in overrides if key not in RunKeys.model_fields]:
             raise UserError(f"{where}{foreign[0]}: not a key of a run{did_you_mean(foreign[0], RunKeys.model_fields)}")
@@ -135,7 +135,7 @@ class Config(RunKeys):
         try:
             run = RunConfig.model_validate(merged(named, overrides) | {"name": name})
         except ValidationError as error:
-            raise UserError(where + first_problem(error, RunConfig)) from None
+            raise UserError(first_problem(error, RunConfig, where)) from None
         for key, entry, entries in (("dataset", run.dataset, self.datasets), ("model", run.model, self.models)):
             if entry not in entries:
                 raise UserError(f"{where}{key}: {key}s has no entry {entry!r}{did_you_mean(entry, entries)}")

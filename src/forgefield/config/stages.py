@@ -14,15 +14,15 @@ RUN_STAGES: dict[str, dict[str, Any]] = {
     "evaluate": {"training": {"eval_batch"}, "evaluation": True},
     "plot": {"plots": True},
 }
-"""Keys of a run that its stages read themselves; what an earlier stage reads reaches them through that stage's files."""
+"""Keys of a run that a stage reads itself; what an earlier stage reads reaches it through that stage's files."""
 
 
 def stage_settings(config: Config, stage: str, name: str) -> dict[str, Any]:
     """The part of the configuration that one stage depends on, as plain JSON content with all defaults filled in.
 
     The result is itself a valid source of :func:`forgefield.config.load_config`, in which the run has the same name.
-    The entries of the run's dataset and model are part of it: a change of them reruns the stage in any case, through the
-    files it reads.
+    The entries of the run's dataset and model are part of it: a change of them reruns the stage in any case, through
+    the files it reads.
 
     Args:
         config: the whole configuration.

@@ -4,19 +4,28 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from forgefield.config.base import Integer, NonNegative, Number, Positive, PositiveInteger, Section, Seed
+from forgefield.config.base import (
+    AsNumber,
+    Fraction,
+    NonNegative,
+    NonNegativeInteger,
+    Positive,
+    PositiveInteger,
+    Section,
+    Seed,
+)
 
 
 class Schedule(Section):
     """How the learning rate changes from step to step."""
 
     kind: Literal["constant", "cosine", "exponential"] = "cosine"
-    """`constant`, `cosine` or `exponential` decay over all steps."""
+    """`constant`, or a fall along a `cosine` or an `exponential` over all steps."""
 
-    warmup_steps: Annotated[Integer, Field(ge=0)] = 0
-    """Optimizer steps in which the learning rate first rises linearly from 0 to `lr`."""
+    warmup_steps: NonNegativeInteger = 0
+    """Optimizer steps in which the learning rate first rises linearly to `lr`."""
 
-    final_fraction: Annotated[Number, Field(gt=0, le=1)] = 0.01
+    final_fraction: Annotated[float, Field(gt=0, le=1), AsNumber] = 0.01
     """Learning rate at the end as a fraction of `lr`, for `cosine` and `exponential`."""
 
 
@@ -55,8 +64,8 @@ class TrainingConfig(Section):
     """Structures at once in validation and evaluation; changes speed and memory, not results."""
 
     batching: Literal["fixed", "dynamic"] = "fixed"
-    """`fixed`: the same number of structures in every batch; `dynamic`: about the same number of edges (backend `fabric`
-    only)."""
+    """`fixed`: the same number of structures in every batch; `dynamic`: about the same number of edges (only for
+    backend `fabric`)."""
 
     drop_last: bool = False
     """Leave out the last batch of an epoch if it is smaller than `batch`."""
@@ -82,7 +91,7 @@ class TrainingConfig(Section):
     loss: Loss = Loss()
     """Weights of energy, forces and virial."""
 
-    ema: Annotated[Number, Field(gt=0, lt=1)] | None = 0.99
+    ema: Fraction | None = 0.99
     """Decay of the exponential moving average of the parameters, which validation and the final model use. `null`: no
     average."""
 

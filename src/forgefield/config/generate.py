@@ -1,0 +1,132 @@
+"""``config/README.md`` and ``workflow/schemas/config.schema.json``, written from the models."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from forgefield.config.run import Config
+from forgefield.files import atomic_file
+
+README = Path("config/README.md")
+SCHEMA = Path("workflow/schemas/config.schema.json")
+COMMAND = "python -m forgefield.config"
+
+HEAD = f"""\
+<!-- Written by `{COMMAND}` from src/forgefield/config; edit there. -->
+# Configuration
+
+`config.yaml` in this directory is the default run. Run another file with `snakemake --configfile FILE`, whose keys are
+laid over those of `config.yaml`, or change single top-level keys with `snakemake --config dataset=NAME backend=fabric`.
+A key that does not exist, a value of the wrong type or settings that contradict each other end the run before it
+starts, with one line that names the key.
+
+## Your own data in five lines
+
+```yaml
+dataset: ethanol
+datasets:
+  ethanol:
+    source: ethanol.npz
+    units: {{energy: kcal/mol, length: angstrom}}
+```
+
+All other settings, the model among them, stay those of `config.yaml`. The units are those of your file; forgefield
+converts them, and reports in eV and Å. A dataset can also be a file of its own, `datasets/ethanol.yaml`, with the last
+two lines as its content, and a model likewise `models/NAME.yaml`.
+
+## Several runs at once
+
+```yaml
+dataset: ethanol
+model: hcno-gfn2
+training: {{epochs: 200}}
+runs:
+  gentle: {{training: {{lr: 1e-4}}}}
+  brisk: {{training: {{lr: 1e-3}}}}
+```
+
+The top level holds for every run; what stands under a run's name overrides it there. Results are in
+`results/runs/NAME`.
+
+## Every key
+
+Paths are relative to the directory in which the command is started. `null` means: not given.
+"""
+
+
+def write_generated_files(root: Path | str) -> None:
+    """Write both files under the repository's root."""
+    for path, text in generated_files().items():
+        with atomic_file(Path(root) / path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def generated_files() -> dict[Path, str]:
+    """The content of both files by their path in the repository."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Config.model_json_schema()
+    return {README: _readme(schema), SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"}
+
+
+def _readme(schema: dict[str, Any]) -> str:
+    parts = [HEAD]
+    sections = {"": schema}
+    while sections:
+        prefix, section = sections.popitem()
+        title = f"`{prefix}`" if prefix else "Top level"
+        rows = [_row(prefix, name, field) for name, field in section["properties"].items()]
+        table = ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
+        about = f"{section['description']}\n\n" if prefix else ""
+        parts.append(f"### {title}\n\n{about}" + "\n".join(table) + "\n")
+        inner = _sections(prefix, section, schema)
+        sections |= dict(reversed(list(inner)))
+    return "\n".join(parts)
+
+
+def _sections(prefix: str, section: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The sections inside one, by their full key."""
+    for name, field in section["properties"].items():
+        key = f"{prefix}.{name}" if prefix else name
+        if "$ref" in field:
+            yield key, schema["$defs"][field["$ref"].rpartition("/")[2]]
+        elif "$ref" in (entry := _entry_schema(field)):
+            yield f"{key}.NAME", schema["$defs"][entry["$ref"].rpartition("/")[2]]
+
+
+def _entry_schema(field: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the entries of a dictionary of named sections, else nothing."""
+    return next(iter(field.get("patternProperties", {}).values()), {})
+
+
+def _row(prefix: str, name: str, field: dict[str, Any]) -> str:
+    meaning = " ".join(field["description"].split())
+    is_section = "$ref" in field or "$ref" in _entry_schema(field)
+    kind = "section" if is_section else _kind(field).replace("|", "\\|")
+    default = "" if is_section else f"`{_plain(field['default'])}`"
+    return f"| `{name}` | {kind} | {default} | {meaning} |"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _kind(field: dict[str, Any]) -> str:
+    """The type in words."""
+    if "anyOf" in field:
+        kinds = [_kind(option) for option in field["anyOf"]]
+        return ", ".join(kinds[:-1]) + f" or {kinds[-1]}"
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    words = {"integer": "whole number", "number": "number", "string": "text", "boolean": "`true`, `false`"}
+    words |= {"null": "`null`", "object": "section"}
+    if field["type"] == "array":
+        return f"list of {_kind(field['items'])}"
+    return words[field["type"]] + _bounds(field)
+
+
+def _bounds(field: dict[str, Any]) -> str:
+    signs = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
+    bounds = [f"{sign} {field[key]:.12g}" for key, sign in signs.items() if key in field]
+    return f" {', '.join(bounds)}" if bounds else ""
