@@ -4,7 +4,6 @@ import sys
 
 import jsonschema
 import pytest
-import yaml
 
 from forgefield.config import Config, load_config
 from forgefield.config.generate import COMMAND, HEAD, generated_files
@@ -32,16 +31,15 @@ def test_every_key_is_described():
         assert f"| `{path.rpartition('.')[2]}` |" in readme
 
 
-def test_the_examples_of_the_readme_are_valid(root):
-    examples = re.findall(r"```yaml\n(.*?)```", HEAD, flags=re.DOTALL)
-    assert len(examples) == 2
-    assert len(examples[0].splitlines()) == 5
-    default = yaml.safe_load((root / "config" / "config.yaml").read_text())
-    for number, example in enumerate(examples):
-        changes = yaml.safe_load(example)
-        entries = {"ethanol": {"source": "ethanol.npz"}} | changes.get("datasets", {})
-        config = load_config(default | changes | {"datasets": default["datasets"] | entries})
-        assert config.run_names == (["ethanol-hcno-gfn2-jax"], ["gentle", "brisk"])[number]
+def test_the_examples_of_the_readme_are_valid(root, tmp_path):
+    ethanol, runs = re.findall(r"```yaml\n(.*?)```", HEAD, flags=re.DOTALL)
+    assert len(ethanol.splitlines()) == 5
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "ethanol.yaml").write_text(ethanol)
+    (tmp_path / "runs.yaml").write_text(runs)
+    assert load_config(tmp_path / "runs.yaml").run_names == ["gentle", "brisk"]
+    default = load_config(root / "config" / "config.yaml", ["dataset=ethanol"], folder=tmp_path)
+    assert default.run_names == ["ethanol-hcno-gfn2-jax"]
 
 
 def test_the_schema_accepts_the_default_and_refuses_unknown_keys(root, load):

@@ -13,7 +13,7 @@ def test_a_foundation_model_has_its_own_shape():
 def test_a_model_from_scratch_keeps_all_keys_of_its_shape():
     config = ModelConfig(elements=["O", "H", "C"], hidden_channels=32)
     assert config.elements == ["H", "C", "O"]
-    assert SCRATCH <= config.model_dump().keys()
+    assert config.model_dump().keys() >= SCRATCH
     assert ModelConfig(**config.model_dump()) == config
 
 

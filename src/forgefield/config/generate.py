@@ -16,30 +16,33 @@ HEAD = f"""\
 <!-- Written by `{COMMAND}` from src/forgefield/config; edit there. -->
 # Configuration
 
-`config.yaml` in this directory is the default run. Run another file with `snakemake --configfile FILE`, whose keys are
-laid over those of `config.yaml`, or change single top-level keys with `snakemake --config dataset=NAME backend=fabric`.
+`config.yaml` in this directory is the default run. Change top-level keys of it with `snakemake --config dataset=NAME`, or
+write a file of your own and run it with `snakemake --configfile FILE`; it stands on its own, with the defaults below.
 A key that does not exist, a value of the wrong type or settings that contradict each other end the run before it
 starts, with one line that names the key.
 
 ## Your own data in five lines
 
+Save this as `datasets/ethanol.yaml` in this directory:
+
 ```yaml
-dataset: ethanol
-datasets:
-  ethanol:
-    source: ethanol.npz
-    units: {{energy: kcal/mol, length: angstrom}}
+source: ethanol.npz
+units:
+  energy: kcal/mol
+  length: angstrom
+split: {{train: 1000, valid: 200, test: 500}}
 ```
 
-All other settings, the model among them, stay those of `config.yaml`. The units are those of your file; forgefield
-converts them, and reports in eV and Å. A dataset can also be a file of its own, `datasets/ethanol.yaml`, with the last
-two lines as its content, and a model likewise `models/NAME.yaml`.
+`snakemake --config dataset=ethanol` then adapts the model of `config.yaml` to it, and the results of other datasets
+stay. The units are those of your file; forgefield converts them, and reports in eV and Å.
 
-## Several runs at once
+## Several runs in a file of your own
 
 ```yaml
 dataset: ethanol
-model: hcno-gfn2
+model: small
+models:
+  small: {{foundation: resources/foundation/hcno-gfn2}}
 training: {{epochs: 200}}
 runs:
   gentle: {{training: {{lr: 1e-4}}}}
@@ -47,7 +50,8 @@ runs:
 ```
 
 The top level holds for every run; what stands under a run's name overrides it there. Results are in
-`results/runs/NAME`.
+`results/runs/NAME`. Datasets and models can be written in the file, as `small` is, or be files `datasets/NAME.yaml` and
+`models/NAME.yaml` beside it, as `ethanol` is.
 
 ## Every key
 

@@ -49,8 +49,8 @@ class ModelConfig(Section):
     l_max: Annotated[int, Field(ge=0, le=4), AsNumber] = 3
     """From scratch: highest degree l of the spherical harmonics of edges."""
 
-    correlation: Annotated[int, Field(ge=1, le=4), AsNumber] = 3
-    """From scratch: correlation order of the product basis; the body order is one more."""
+    correlation: Annotated[int, Field(ge=1, le=3), AsNumber] = 3
+    """From scratch: correlation order of each layer's product basis; its body order is one more."""
 
     n_interactions: PositiveInteger = 2
     """From scratch: number of message-passing layers."""

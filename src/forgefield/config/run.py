@@ -31,7 +31,7 @@ class RunKeys(Section):
     for each device), or `auto` (`single` for one device, else `jax`)."""
 
     devices: PositiveInteger = 1
-    """Devices (GPUs, or CPU processes) on each node."""
+    """Devices on each node: GPUs, or CPU cores where there are none."""
 
     n_nodes: PositiveInteger = 1
     """Number of nodes."""
