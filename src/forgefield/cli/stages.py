@@ -1,0 +1,133 @@
+"""One verb per stage of the workflow: read the configuration, make one library call.
+
+The library is imported inside the functions, so that ``--help`` loads no engine.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
+from forgefield.config import RunConfig, load_config
+from forgefield.errors import UserError
+from forgefield.files import write_json
+
+CONFIG = "config/config.yaml"
+
+ConfigSource = Annotated[
+    str, typer.Option("--config", "-c", help="The configuration: a YAML file, or YAML or JSON text.")
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replace one value, as in training.lr=1e-3.")
+]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="A name under `datasets`; else the one configured.")]
+ModelName = Annotated[str | None, typer.Option("--model", help="A name under `models`; else the one configured.")]
+RunName = Annotated[str | None, typer.Option("--run", help="The run's name; needed where several are configured.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; else its place under results/.")]
+Data = Annotated[Path | None, typer.Option("--data", help="Directory of the converted dataset.")]
+Model = Annotated[Path | None, typer.Option("--model", help="Directory of the imported model.")]
+Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
+
+
+def convert(
+    config: ConfigSource = CONFIG, dataset: DatasetName = None, output: Output = None, overrides: Overrides = None
+) -> None:
+    """Convert a dataset's reference files to HDF5 with units, and split it into train, valid and test."""
+    from forgefield.data.convert import convert_dataset
+
+    settings = load_config(config, overrides or ())
+    name = dataset or settings.dataset
+    convert_dataset(name, settings.datasets[name], output or dataset_directory(name))
+
+
+def import_model(
+    config: ConfigSource = CONFIG, model: ModelName = None, output: Output = None, overrides: Overrides = None
+) -> None:
+    """Bring a foundation model into forgefield's format and check it, or draw random weights."""
+    from forgefield.models.foundation import import_model
+
+    settings = load_config(config, overrides or ())
+    name = model or settings.model
+    import_model(name, settings.models[name], output or model_directory(name))
+
+
+def statistics(
+    config: ConfigSource = CONFIG,
+    run: RunName = None,
+    data: Data = None,
+    model: Model = None,
+    output: Output = None,
+    overrides: Overrides = None,
+) -> None:
+    """Fit energy shifts to the training set and describe it as the model will see it."""
+    from forgefield.statistics import compute_statistics
+
+    settings = _run(config, run, overrides)
+    content = compute_statistics(
+        (data or dataset_directory(settings.dataset)) / "train.h5",
+        model or model_directory(settings.model),
+        settings.statistics,
+    )
+    write_json(output or statistics_file(settings.dataset, settings.model), content)
+
+
+def train(
+    config: ConfigSource = CONFIG,
+    run: RunName = None,
+    data: Data = None,
+    model: Model = None,
+    statistics: Statistics = None,
+    output: Output = None,
+    overrides: Overrides = None,
+) -> None:
+    """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
+    from forgefield.trainers.run import train_run
+
+    settings = _run(config, run, overrides)
+    train_run(
+        settings,
+        data or dataset_directory(settings.dataset),
+        model or model_directory(settings.model),
+        statistics or statistics_file(settings.dataset, settings.model),
+        output or run_directory(settings.name),
+    )
+
+
+def evaluate(
+    config: ConfigSource = CONFIG,
+    run: RunName = None,
+    data: Data = None,
+    model: Model = None,
+    statistics: Statistics = None,
+    output: Output = None,
+    overrides: Overrides = None,
+) -> None:
+    """Compare a run's model with the reference, beside the model it started from."""
+    from forgefield.evaluation.evaluate import evaluate_run
+
+    settings = _run(config, run, overrides)
+    evaluate_run(
+        settings,
+        data or dataset_directory(settings.dataset),
+        model or model_directory(settings.model),
+        statistics or statistics_file(settings.dataset, settings.model),
+        output or run_directory(settings.name),
+    )
+
+
+def plot(
+    config: ConfigSource = CONFIG, run: RunName = None, output: Output = None, overrides: Overrides = None
+) -> None:
+    """Draw a run's parity plots as PNG and SVG."""
+    from forgefield.evaluation.plots import plot_run
+
+    settings = _run(config, run, overrides)
+    plot_run(output or run_directory(settings.name), settings.plots)
+
+
+def _run(config: str, name: str | None, overrides: list[str] | None) -> RunConfig:
+    settings = load_config(config, overrides or ())
+    if name is None and len(settings.run_names) > 1:
+        raise UserError(f"several runs are configured; give --run with one of: {', '.join(settings.run_names)}")
+    return settings.run(name or settings.run_names[0])

@@ -1,0 +1,27 @@
+"""Verbs for afterwards: predict with a trained model, and ask what this machine can run."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model's directory, such as results/runs/NAME/model.")],
+    file: Annotated[Path, typer.Argument(help="Structures in any format that ASE reads.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The extended XYZ file to write.")],
+    batch: Annotated[int, typer.Option(min=1, help="Structures per call of the model.")] = 32,
+    precision: Annotated[Literal["float64", "float32"], typer.Option(help="Of the model's arithmetic.")] = "float64",
+) -> None:
+    """Write energy (eV), forces (eV/Å) and, for periodic cells, stress (eV/Å³) of each structure of a file."""
+    from forgefield.evaluation.predict import predict_file
+
+    n = predict_file(model, file, output, batch=batch, precision=precision)
+    print(f"{output}: {n} structures, energies in eV, forces in eV/Å, stresses in eV/Å³")
+
+
+def doctor() -> None:
+    """Say what is installed here, and which engines and parallel methods can run."""
+    from forgefield.doctor import run_doctor
+
+    run_doctor()

@@ -1,0 +1,130 @@
+"""What the rules share: the checked configuration, the names in it, the environment of their commands."""
+
+import json
+import os
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+
+SOURCE = os.path.join(workflow.basedir, "src")
+SCRIPTS = os.path.join(workflow.basedir, "scripts")
+sys.path.insert(0, SOURCE)
+
+from forgefield.config import load_config, stage_settings
+from forgefield.data.sources.files import find_files
+from forgefield.errors import reported_errors
+
+# A rule's `python` is the one that runs snakemake; a conda environment goes before it.
+os.environ.update(
+    PATH=os.pathsep.join([os.path.dirname(sys.executable), *os.get_exec_path()])
+)
+# Snakemake takes PYTHONPATH out of the environment of rules that run in conda, hence the prefix.
+shell.prefix(
+    "set -euo pipefail; export PYTHONUNBUFFERED=1"
+    f" PYTHONPATH={shlex.quote(SOURCE)} SCRIPTS={shlex.quote(SCRIPTS)}; "
+)
+
+with reported_errors():
+    CONFIG = load_config(config, folder=os.path.dirname(workflow.configfiles[-1]))
+    RUNS = {name: CONFIG.run(name) for name in CONFIG.run_names}
+
+# The splits that every run evaluates: output files cannot differ between the runs of one rule.
+SPLITS = [
+    split
+    for split in ("train", "valid", "test")
+    if all(split in run.evaluation.splits for run in RUNS.values())
+]
+PICTURES = ["png", "svg"]
+STARTED = time.time()
+
+
+wildcard_constraints:
+    dataset="|".join(map(re.escape, CONFIG.datasets)),
+    model="|".join(map(re.escape, CONFIG.models)),
+    run="|".join(map(re.escape, RUNS)),
+
+
+def settings(stage, name):
+    """A params function: the part of the configuration that a stage reads, so that only its changes rerun it."""
+    return lambda wildcards: json.dumps(
+        stage_settings(CONFIG, stage, name.format(**wildcards)), sort_keys=True
+    )
+
+
+def source_files(wildcards):
+    """The files that a dataset is converted from."""
+    dataset = CONFIG.datasets[wildcards.dataset]
+    with reported_errors():
+        if dataset.source:
+            return find_files(dataset.source)
+        return [
+            file
+            for share in dataset.split.shares.values()
+            for file in find_files(share)
+        ]
+
+
+def foundation_files(wildcards):
+    """The file, or the two files of the directory, that a pretrained model is imported from."""
+    foundation = CONFIG.models[wildcards.model].foundation
+    if foundation is None:
+        return []
+    with reported_errors():
+        if os.path.isdir(foundation):
+            return find_files(
+                [f"{foundation}/model.json", f"{foundation}/weights.safetensors"]
+            )
+        return find_files(foundation)
+
+
+def splits_of(wildcards):
+    """The stores that a run is evaluated on."""
+    run = RUNS[wildcards.run]
+    return [
+        f"results/datasets/{run.dataset}/{split}.h5" for split in run.evaluation.splits
+    ]
+
+
+def model_of(file):
+    """An input function: a file of the imported model of a run."""
+    return lambda wildcards: f"results/models/{RUNS[wildcards.run].model}/{file}"
+
+
+def dataset_of(file):
+    """An input function: a file of the converted dataset of a run."""
+    return lambda wildcards: f"results/datasets/{RUNS[wildcards.run].dataset}/{file}"
+
+
+def statistics_of(wildcards):
+    run = RUNS[wildcards.run]
+    return f"results/statistics/{run.dataset}-{run.model}.json"
+
+
+def plots():
+    """What a call of snakemake without targets makes: the parity plots of every run."""
+    return expand(
+        "results/runs/{run}/parity_{quantity}.{picture}",
+        run=RUNS,
+        quantity=["energy", "forces"],
+        picture=PICTURES,
+    )
+
+
+def print_results():
+    """At the end, each run's errors before and after training, and its plots."""
+    from forgefield.evaluation.summary import print_summary
+
+    for run in RUNS:
+        if Path("results/runs", run, "metrics.json").exists():
+            print_summary(Path("results/runs", run))
+
+
+def print_errors():
+    """At the end, what forgefield said is wrong, which Snakemake's own account of a failed job hides."""
+    for log in Path("results/logs").glob("*/*.log"):
+        if log.stat().st_mtime >= STARTED:
+            for line in log.read_text().splitlines():
+                if line.startswith("error: "):
+                    print(f"{log}: {line}", file=sys.stderr)

@@ -1,0 +1,37 @@
+rule evaluate:
+    """
+    Compare the model before and after training with the reference.
+
+    Needs the splits to evaluate, the imported model, the statistics and the trained model; makes metrics.json and
+    one file of predictions per split, in eV and Å.
+    """
+    input:
+        data=splits_of,
+        foundation=model_of("weights.safetensors"),
+        statistics=statistics_of,
+        model="results/runs/{run}/model/model.json",
+        weights="results/runs/{run}/model/weights.safetensors",
+    output:
+        expand("results/runs/{{run}}/predictions_{split}.h5", split=SPLITS),
+        metrics="results/runs/{run}/metrics.json",
+    log:
+        "results/logs/evaluate/{run}.log",
+    benchmark:
+        "results/benchmarks/evaluate/{run}.tsv"
+    conda:
+        "../../envs/jax.yaml"
+    threads: 16
+    resources:
+        mem_mb=8000,
+        runtime=240,
+    params:
+        settings=settings("evaluate", "{run}"),
+        data=lambda wildcards, input: os.path.dirname(input.data[0]),
+        foundation=subpath(input.foundation, parent=True),
+        directory=subpath(output.metrics, parent=True),
+    message:
+        "Evaluating run {wildcards.run}"
+    shell:
+        'python "$SCRIPTS"/evaluate.py --config {params.settings:q} --run {wildcards.run:q}'
+        " --data {params.data:q} --model {params.foundation:q} --statistics {input.statistics:q}"
+        " --output {params.directory:q} 2>&1 | tee {log:q}"

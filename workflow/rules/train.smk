@@ -1,0 +1,40 @@
+rule train:
+    """
+    Fine-tune a model on a dataset, or train it from scratch.
+
+    Needs the training and validation splits, the imported model and the statistics; makes the best model by
+    validation loss and history.csv. Checkpoints lie beside them and are not an output, because Snakemake deletes
+    outputs before each attempt and a killed training continues from its last checkpoint.
+    """
+    input:
+        train=dataset_of("train.h5"),
+        valid=dataset_of("valid.h5"),
+        model=model_of("model.json"),
+        weights=model_of("weights.safetensors"),
+        statistics=statistics_of,
+    output:
+        model="results/runs/{run}/model/model.json",
+        weights="results/runs/{run}/model/weights.safetensors",
+        history="results/runs/{run}/history.csv",
+        config="results/runs/{run}/config.yaml",
+    log:
+        "results/logs/train/{run}.log",
+    benchmark:
+        "results/benchmarks/train/{run}.tsv"
+    conda:
+        lambda wildcards: f"../../envs/{RUNS[wildcards.run].backend}.yaml"
+    threads: 16
+    resources:
+        mem_mb=8000,
+        runtime=1440,
+    params:
+        settings=settings("train", "{run}"),
+        data=subpath(input.train, parent=True),
+        model=subpath(input.weights, parent=True),
+        directory=subpath(output.history, parent=True),
+    message:
+        "Training run {wildcards.run}"
+    shell:
+        'python "$SCRIPTS"/train.py --config {params.settings:q} --run {wildcards.run:q}'
+        " --data {params.data:q} --model {params.model:q} --statistics {input.statistics:q}"
+        " --output {params.directory:q} 2>&1 | tee {log:q}"
