@@ -124,13 +124,13 @@ def pack_graph(
     b, n, p, k = capacity
     sizes = np.array([len(s) for s in structures], dtype=np.int32)
     n_real = int(sizes.sum())
-    offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+    offsets = (np.cumsum(sizes) - sizes).astype(np.int32)
     receiver = _joined([x.receiver + o for x, o in zip(pairs, offsets, strict=True)], np.int32, p, 0)
     sender = _joined([x.sender + o for x, o in zip(pairs, offsets, strict=True)], np.int32, p, 0)
-    n_pairs = np.array([len(x.receiver) for x in pairs])
+    n_pairs = np.array([len(x.receiver) for x in pairs], dtype=np.int64)
     shift = np.zeros((p, 3), dtype)
     shift[:, 0] = 2.0 * cutoff
-    shift[: n_pairs.sum()] = np.concatenate([x.shift for x in pairs]) if len(pairs) else 0.0
+    shift[: n_pairs.sum()] = np.concatenate([np.zeros((0, 3)), *(x.shift for x in pairs)])
     index_of = np.zeros(max(elements) + 1, np.int32)
     index_of[list(elements)] = np.arange(len(elements))
     slots = _neighbor_slots(receiver, sender, int(n_pairs.sum()), n, k, dtype)

@@ -51,15 +51,18 @@ def _first_row(value: float | np.ndarray) -> str:
 
 def _atoms_on_one_point(structure: Structure) -> np.ndarray:
     """(2,) indices of two atoms closer than :data:`ONE_POINT`, periodic images included; (0,) if there are none."""
-    box = periodic_box(structure) if structure.pbc.any() else np.eye(3)
+    pbc = structure.pbc
+    if not pbc.any():
+        return cKDTree(structure.positions).query_pairs(ONE_POINT, output_type="ndarray")[:1].ravel()
+    box = periodic_box(structure)
     scaled = structure.positions @ np.linalg.inv(box)
-    scaled[:, structure.pbc] %= 1.0
+    scaled[:, pbc] %= 1.0
     scaled[scaled == 1.0] = 0.0  # -1e-20 % 1.0 is 1.0
     reach = ONE_POINT / np.linalg.svd(box, compute_uv=False).min()
     # A box length of 0 means not periodic.
-    pairs = cKDTree(scaled, boxsize=structure.pbc.astype(float)).query_pairs(reach, output_type="ndarray")
+    pairs = cKDTree(scaled, boxsize=pbc.astype(float)).query_pairs(reach, output_type="ndarray")
     apart = scaled[pairs[:, 0]] - scaled[pairs[:, 1]]
-    apart -= np.where(structure.pbc, np.round(apart), 0.0)
+    apart -= np.where(pbc, np.round(apart), 0.0)
     return pairs[np.linalg.norm(apart @ box, axis=1) < ONE_POINT][:1].ravel()
 
 

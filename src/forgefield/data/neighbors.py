@@ -1,12 +1,29 @@
 """Pairs of atoms within a cutoff, periodic images included, by vesin."""
 
+import sys
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-import vesin
 
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
+
+
+def _import_vesin() -> ModuleType:
+    """vesin imports torch wherever that is installed, for tensors that never come here: seconds and 300 MB saved."""
+    if "torch" in sys.modules:
+        import vesin
+    else:
+        sys.modules["torch"] = None  # makes the import of torch fail, which vesin expects
+        try:
+            import vesin
+        finally:
+            del sys.modules["torch"]
+    return vesin
+
+
+vesin = _import_vesin()
 
 
 class NeighborPairs(NamedTuple):
@@ -29,7 +46,8 @@ def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
         UserError: a periodic direction without a cell vector, or two atoms on one point.
     """
     box = periodic_box(structure)
-    calculator = vesin.NeighborList(cutoff=cutoff, full_list=False)
+    # One thread: faster for the sizes of reference data, and the order of pairs is the same every time.
+    calculator = vesin.NeighborList(cutoff=cutoff, full_list=False, n_threads=1)
     # vesin's vector runs from i to j: D = positions[j] - positions[i] + S @ box
     i, j, images, distances = calculator.compute(structure.positions, box, structure.pbc, "ijSd")
     if len(distances) and distances.min() < 1e-6:
