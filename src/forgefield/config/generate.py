@@ -17,9 +17,9 @@ HEAD = f"""\
 # Configuration
 
 `config.yaml` in this directory is the default run. Change top-level keys of it with `snakemake --config dataset=NAME`,
-or write a file of your own and run it with `snakemake --configfile FILE`; it stands on its own, with the defaults below.
-A key that does not exist, a value of the wrong type or settings that contradict each other end the run before it
-starts, with one line that names the key.
+or write a file of your own and run it with `snakemake --configfile FILE`; it stands on its own, and what it leaves out
+has the default below. A key that does not exist, a value of the wrong type or settings that contradict each other end
+the run before it starts, with one line that names the key.
 
 ## Your own data in five lines
 
