@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from ase.data import atomic_numbers, chemical_symbols
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from forgefield import __version__
 from forgefield.errors import UserError
@@ -68,7 +68,8 @@ def save_potential(potential: Potential, path: Path | str) -> None:
     tensors |= {f"buffers.{k}": np.ascontiguousarray(v) for k, v in potential.buffers.items()}
     with atomic_directory(path) as directory:
         write_json(directory / "model.json", description)
-        save_file(tensors, directory / "weights.safetensors")
+        # not save_file, whose files only their owner can read
+        (directory / "weights.safetensors").write_bytes(save(tensors))
 
 
 def load_potential(path: Path | str) -> Potential:

@@ -37,9 +37,7 @@ def symmetric_contraction(
 ) -> jax.Array:
     """Equation 10 of Batatia et al. (2022) for scalar output.
 
-    Args:
-        components: the (l_max + 1)^2 components of the atomic basis, (N, C) each.
-        elements: (N, Z) one-hot elements.
+    ``components`` are the (l_max + 1)^2 components of the atomic basis, (N, C) each; ``elements`` is (N, Z) one-hot.
 
     Returns:
         (N, C) invariant features.

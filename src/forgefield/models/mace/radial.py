@@ -15,8 +15,7 @@ BESSEL = "radial_embedding.bessel_fn."
 def cutoff_polynomial(ratio: jax.Array, p: int) -> jax.Array:
     """Equation 8 of Gasteiger et al. (2020): falls from 1 at distance 0 to 0 at the cutoff with two zero derivatives.
 
-    Args:
-        ratio: distance / cutoff.
+    ``ratio`` is distance / cutoff, ``p`` the polynomial's exponent.
     """
     inside = (
         1.0 - (p + 1) * (p + 2) / 2 * ratio**p + p * (p + 2) * ratio ** (p + 1) - p * (p + 1) / 2 * ratio ** (p + 2)

@@ -10,8 +10,7 @@ def spherical_harmonics(l_max: int, x: Any, y: Any, z: Any) -> list[list[Any]]:
     The polar axis is y and the azimuth runs from z to x; orders run from -l (sines) to l (cosines).
     Associated Legendre functions by their recursion in l, divided by sin^m so that everything is a polynomial.
 
-    Args:
-        x, y, z: components of unit vectors, numpy or JAX arrays of one shape.
+    The arguments are the components of unit vectors, numpy or JAX arrays of one shape.
 
     Returns:
         For each degree l, its 2l + 1 components, each of the shape of ``x``.
