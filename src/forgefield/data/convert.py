@@ -21,7 +21,7 @@ from forgefield.data.sources import RejectedFrame, Source, find_files
 from forgefield.data.splits import PARTS, split_frames
 from forgefield.data.spool import Spool
 from forgefield.data.store import StoreWriter
-from forgefield.errors import UserError
+from forgefield.errors import MachineError, UserError
 from forgefield.files import sha256_of, sync, write_json
 
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
@@ -43,23 +43,34 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path) -> dict[str,
 
     Raises:
         UserError: any mistake in the config or the files; the message names file, frame or key.
+        MachineError: the results cannot be written.
     """
     by_part = config.split.shares if config.split.method == "files" else {"all": config.source}
     files = {part: find_files(source) for part, source in by_part.items()}
     find_files([path for paths in files.values() for path in paths])  # refuses one file in two parts
     output = Path(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work, Spool(Path(work)) as spool:
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work:
+            report = _convert_in(Path(work), name, config, files)
+            _publish(Path(work), output)
+    except OSError as error:
+        raise MachineError(f"{output}: cannot be written ({error}); free space or choose another place") from None
+    for warning in report["warnings"]:
+        print(f"warning: dataset {name}: {warning}", file=sys.stderr)
+    return report
+
+
+def _convert_in(work: Path, name: str, config: DatasetConfig, files: dict[str, list[Path]]) -> dict[str, Any]:
+    """Write stores and report into a directory of their own."""
+    with Spool(work) as spool:
         reading = Reading(Source(config, list(chain(*files.values()))), spool)
         parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
         hashes = [sha256_of(file["path"]) for file in reading.source.files]
         for part in PARTS:
-            _write_store(Path(work) / f"{part}.h5", part, parts[part], name, config, reading, hashes)
-        report = _report(name, config, reading, parts, hashes)
-        write_json(Path(work) / "conversion.json", report)
-        _publish(Path(work), output)
-    for warning in report["warnings"]:
-        print(f"warning: dataset {name}: {warning}", file=sys.stderr)
+            _write_store(work / f"{part}.h5", part, parts[part], name, config, reading, hashes)
+    report = _report(name, config, reading, parts, hashes)
+    write_json(work / "conversion.json", report)
     return report
 
 

@@ -12,8 +12,8 @@ from ase.io.formats import filetype, ioformats
 from forgefield.data.sources.frames import RawFrame
 from forgefield.errors import UserError
 
-NOT_LABELS = {"numbers", "positions", "key_value_pairs", "data", "unique_id"}
-"""Entries of ASE's Atoms that are structure, or that are opened to their own entries."""
+DATABASE_ENTRIES = ("data", "key_value_pairs")
+"""Where the rows of an ASE database keep a user's own values."""
 
 
 def ase_format(path: Path, name: str) -> str:
@@ -51,7 +51,7 @@ def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
                 raise UserError(
                     f"{path}, frame {number}: ASE cannot read it as {form}: {_text(error)}; {hint}"
                 ) from None
-        warn += {f"{path}: ASE: {_text(w.message)}" for w in caught} - set(warn)
+        warn += sorted({f"{path}: ASE: {_text(w.message)}" for w in caught} - set(warn))
         if atoms is None:
             return
         yield _raw(atoms)
@@ -60,11 +60,13 @@ def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
 
 def _raw(atoms: ase.Atoms) -> RawFrame:
     """Labels come from the raw results: ``get_forces`` would set those of constrained atoms to zero."""
-    info = atoms.info
-    values = {**info.get("data", {}), **info.get("key_value_pairs", {}), **info, **atoms.arrays}
+    values = {**atoms.info, **atoms.arrays}
+    for entry in DATABASE_ENTRIES:
+        if isinstance(values.get(entry), dict):
+            values |= values.pop(entry)
     if atoms.calc is not None:
         values |= {key: value for key, value in atoms.calc.results.items() if value is not None}
-    values = {key: value for key, value in values.items() if key not in NOT_LABELS}
+    values = {key: value for key, value in values.items() if key not in ("numbers", "positions")}
     return RawFrame(atoms.numbers, atoms.positions, np.array(atoms.cell), atoms.pbc, values)
 
 

@@ -46,6 +46,10 @@ class LabelKeys:
         """Stress and virial are one label: naming one leaves the other alone."""
         return {"stress"} if "virial" in self._named else {"virial"} if "stress" in self._named else set()
 
+    def may_hold(self, key: str) -> bool:
+        """Whether a key would be read as a label."""
+        return any(key == self._named[x] if x in self._named else _means(key, x) for x in self._wanted)
+
     def pick(self, frame: RawFrame, where: str) -> dict[str, Any]:
         """The labels of one frame, raw.
 

@@ -4,9 +4,12 @@ A molecule's atomic numbers are stored once. sGDML's optional ``r_unit`` and ``e
 ``lattice`` holds the cell vectors as columns (http://quantum-machine.org/gdml/doc/datasets.html).
 """
 
+import io
+import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +26,29 @@ BLOCK = 256  # frames read at a time
 
 def stated_units(path: Path) -> dict[str, str]:
     """The unit words a file states, under "energy" and "length"."""
-    with _open(path) as archive:
+    with _readable(path), _open(path) as archive:
         return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
 
 
-def read_npz(path: Path) -> Iterator[RawFrame]:
-    """Stream the frames of one file; only the arrays with one row for each frame go into ``RawFrame.values``.
+def read_npz(path: Path, is_label: Callable[[str], bool]) -> Iterator[RawFrame]:
+    """Stream the frames of one file; the arrays with one row for each frame go into ``RawFrame.values``.
+
+    Args:
+        path: the file.
+        is_label: whether an array may be a label, which must have a row for each frame.
 
     Raises:
-        UserError: no npz file, an array is missing or does not fit the others, or holds Python objects.
+        UserError: no npz file, damaged, an array is missing or does not fit the others, or holds Python objects.
     """
-    with _open(path) as archive, ExitStack() as stack:
+    with _readable(path), _open(path) as archive, ExitStack() as stack:
         positions, numbers = (_first(path, archive, names) for names in (POSITIONS, NUMBERS))
         z, cell = np.asarray(archive[numbers]), np.zeros((3, 3))
         if "lattice" in archive.files:
             cell = np.asarray(archive["lattice"], float).T
         rows = {key: stack.enter_context(_Rows(archive, key)) for key in archive.files if key != numbers}
-        n_frames = _check_shapes(path, rows[positions].shape, z, positions, numbers)
-        rows = {key: row for key, row in rows.items() if row.shape[:1] == (n_frames,) and row.dtype.kind in "fiub"}
+        rows = {key: row for key, row in rows.items() if row.shape and row.dtype.kind in "fiub"}
+        n_frames = _check_shapes(path, rows, z, positions, numbers, is_label)
+        rows = {key: row for key, row in rows.items() if row.shape[0] == n_frames}
         for start in range(0, n_frames, BLOCK):
             block = {key: row.read(min(BLOCK, n_frames - start)) for key, row in rows.items()}
             for i, r in enumerate(block.pop(positions)):
@@ -48,19 +56,31 @@ def read_npz(path: Path) -> Iterator[RawFrame]:
                 yield RawFrame(z, r, cell, np.full(3, "lattice" in archive.files), values)
 
 
-def _check_shapes(path: Path, shape: tuple[int, ...], z: np.ndarray, positions: str, numbers: str) -> int:
+def _check_shapes(
+    path: Path, rows: dict[str, "_Rows"], z: np.ndarray, positions: str, numbers: str, is_label: Callable[[str], bool]
+) -> int:
+    """The number of frames."""
+    shape = rows[positions].shape if positions in rows else ()
     if z.ndim != 1 or shape[1:] != (len(z), 3):
         raise UserError(
             f"{path}: {positions} has shape {shape} and {numbers} {z.shape}; expected (frames, atoms, 3) and (atoms,)"
         )
+    for key, row in rows.items():
+        if is_label(key) and row.shape[0] != shape[0]:
+            raise UserError(f"{path}: {key} has {row.shape[0]} rows, but {positions} {shape[0]}; repair the file")
     return shape[0]
 
 
-def _open(path: Path) -> np.lib.npyio.NpzFile:
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     try:
-        archive = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        yield
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not a readable npz file ({error}); copy it again or set `format`") from None
+
+
+def _open(path: Path) -> np.lib.npyio.NpzFile:
+    archive = np.load(path, allow_pickle=False)
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise UserError(f"{path}: a single numpy array; expected an npz file with the arrays R, z, E, F")
     return archive
@@ -82,15 +102,16 @@ class _Rows:
     """One array of an npz file, read in blocks of rows, so that memory does not grow with the file."""
 
     def __init__(self, archive: np.lib.npyio.NpzFile, key: str):
-        self._path, self._key = archive.zip.filename, key
         self._stream = archive.zip.open(f"{key}.npy")
         version = np.lib.format.read_magic(self._stream)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        self.shape, self._fortran, self.dtype = read_header(self._stream)
+        self.shape, column_major, self.dtype = read_header(self._stream)
+        if column_major and len(self.shape) > 1:  # rare, and has no rows to read one after the other
+            self._stream = io.BytesIO(np.ascontiguousarray(archive[key]).tobytes())
 
     def read(self, n: int) -> np.ndarray:
         shape = (n, *self.shape[1:])
-        content = self._stream.read(self.dtype.itemsize * int(np.prod(shape)))
+        content = self._stream.read(self.dtype.itemsize * math.prod(shape))
         return np.frombuffer(content, self.dtype).reshape(shape)
 
     def __enter__(self) -> "_Rows":

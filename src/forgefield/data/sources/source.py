@@ -53,7 +53,7 @@ class Source:
             form = self._format(path)
             units = self._units(path, form)
             factors = units.factors(Units())
-            frames = read_npz(path) if form == "npz" else read_ase(path, form, self.warnings)
+            frames = read_npz(path, self.keys.may_hold) if form == "npz" else read_ase(path, form, self.warnings)
             number = -1
             for number, frame in enumerate(frames):
                 yield self._convert(frame, path, number, index, factors)

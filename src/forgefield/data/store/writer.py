@@ -1,6 +1,7 @@
 """Writing a store as a stream: memory holds the appended block of structures only."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -56,8 +57,8 @@ class StoreWriter:
 
     def __enter__(self) -> "StoreWriter":
         with _disk_faults(self.path), ExitStack() as stack:
-            temporary = stack.enter_context(atomic_file(self.path))
-            self._file = stack.enter_context(h5py.File(temporary, "w"))
+            self._temporary = stack.enter_context(atomic_file(self.path))
+            self._file = stack.enter_context(h5py.File(self._temporary, "w"))
             self._create()
             self._stack = stack.pop_all()
         return self
@@ -71,12 +72,14 @@ class StoreWriter:
             self._stack.__exit__(kind, error, trace)
 
     def _create(self) -> None:
+        self._datasets = {}  # kept open, since a dataset that is closed by going out of use hides a failed write
         for key, column in columns(self._max_atoms, self._has_virial).items():
             dtype = np.dtype(column.dtype or self._dtype)
             row_bytes = dtype.itemsize * math.prod(column.tail)
             rows = min(max(CHUNK_BYTES // row_bytes, 1), self._n)
             shape = (self._n, *column.tail)
-            self._file.create_dataset(key, shape, dtype, chunks=(rows, *column.tail), **FILTERS)
+            chunks = (rows, *column.tail)
+            self._datasets[key] = self._file.create_dataset(key, shape, dtype, chunks=chunks, **FILTERS)
         own = {
             "forgefield_format": FORMAT_VERSION,
             "units": self._units.to_json(),
@@ -88,9 +91,10 @@ class StoreWriter:
         """Write structures in eV and Å after those already written; absent labels get the weight 0."""
         values_of = self._values(structures)
         rows = slice(self._written, self._written + len(structures))
-        with _disk_faults(self.path):
+        with _disk_faults(self.path, self._temporary):
             for key, values in values_of.items():
-                self._file[key][rows] = values
+                self._datasets[key][rows] = values
+            self._file.flush()
         self._written += len(structures)
 
     def _values(self, structures: Sequence[Structure]) -> dict[str, np.ndarray]:
@@ -124,10 +128,12 @@ class StoreWriter:
 
 
 @contextmanager
-def _disk_faults(path: Path) -> Iterator[None]:
+def _disk_faults(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Turn a failed write into a MachineError, having given HDF5 the room without which closing the file crashes."""
     try:
         yield
     except OSError as error:
-        raise MachineError(
-            f"{path}: cannot be written ({error}); free space or choose another place, then run again"
-        ) from None
+        if temporary:
+            os.truncate(temporary, 0)
+        reason = os.strerror(error.errno) if error.errno else error
+        raise MachineError(f"{path}: cannot be written ({reason}); free space or choose another place") from None
