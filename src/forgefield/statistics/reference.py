@@ -27,7 +27,7 @@ def reference_forces(structure: Structure) -> np.ndarray:
 
 
 def reference_stress(structure: Structure) -> np.ndarray:
-    """(3, 3) eV/Å^3, minus the virial over the volume; NaN for a structure that is not periodic in three directions."""
-    if structure.virial is None or not structure.pbc.all():
+    """(3, 3) eV/Å^3, minus the virial over the volume; NaN also for a structure without a periodic cell."""
+    if structure.virial is None or not structure.pbc.any() or structure.volume == 0:
         return np.full((3, 3), np.nan)
     return -structure.virial / structure.volume

@@ -1,0 +1,47 @@
+"""Small models and stores that statistics are computed from."""
+
+import numpy as np
+import pytest
+
+from forgefield.data.store import StoreWriter
+from forgefield.models.mace.initial import initial_potential
+from forgefield.models.mace.settings import MaceSettings
+from forgefield.units import Units
+
+
+@pytest.fixture(scope="session")
+def untrained():
+    """A small MACE for H, C and O with random weights and a cutoff of 3 Å."""
+    settings = MaceSettings(
+        r_max=3.0,
+        hidden_channels=2,
+        l_max=1,
+        correlation=(1,),
+        interactions=("RealAgnosticResidualInteractionBlock",),
+        n_bessel=4,
+        polynomial_cutoff=5,
+        radial_mlp=(4,),
+        mlp_channels=2,
+    )
+    return initial_potential([1, 6, 8], settings, seed=0)
+
+
+@pytest.fixture
+def write_store(tmp_path):
+    """A function that writes structures (eV, Å) to a store in kJ/mol and nm and returns its path."""
+
+    def write(structures):
+        path = tmp_path / "train.h5"
+        with StoreWriter(
+            path,
+            n_structures=len(structures),
+            max_atoms=max(map(len, structures)),
+            units=Units("kJ/mol", "nm"),
+            dtype=np.float64,
+            has_virial=False,
+            attributes={"source": "made up", "source_sha256": "", "split": "train"},
+        ) as writer:
+            writer.append(structures)
+        return path
+
+    return write
