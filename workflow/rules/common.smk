@@ -57,13 +57,7 @@ def source_files(wildcards):
     """The files that a dataset is converted from."""
     dataset = CONFIG.datasets[wildcards.dataset]
     with reported_errors():
-        if dataset.source:
-            return find_files(dataset.source)
-        return [
-            file
-            for share in dataset.split.shares.values()
-            for file in find_files(share)
-        ]
+        return find_files(dataset.source or sum(dataset.split.shares.values(), []))
 
 
 def foundation_files(wildcards):

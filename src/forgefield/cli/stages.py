@@ -3,17 +3,20 @@
 The library is imported inside the functions, so that ``--help`` loads no engine.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
 from forgefield.config import RunConfig, load_config
+from forgefield.config.messages import did_you_mean
 from forgefield.errors import UserError
 from forgefield.files import write_json
 
 CONFIG = "config/config.yaml"
+Entry = TypeVar("Entry")
 
 ConfigSource = Annotated[
     str, typer.Option("--config", "-c", help="The configuration: a YAML file, or YAML or JSON text.")
@@ -37,8 +40,14 @@ def convert(
     from forgefield.data.convert import convert_dataset
 
     settings = load_config(config, overrides or ())
-    name = dataset or settings.dataset
-    convert_dataset(name, settings.datasets[name], output or dataset_directory(name))
+    name = dataset or _the_configured("dataset", settings.dataset)
+    directory = output or dataset_directory(name)
+    report = convert_dataset(name, _entry("datasets", settings.datasets, name), directory)
+    parts = ", ".join(f"{report['split'][part]['structures']} {part}" for part in ("train", "valid", "test"))
+    frames = report["frames"]
+    print(
+        f"{directory}: {parts}; of {frames['read']} frames {frames['rejected']} rejected, {frames['in_no_part']} unused"
+    )
 
 
 def import_model(
@@ -48,8 +57,8 @@ def import_model(
     from forgefield.models.foundation import import_model
 
     settings = load_config(config, overrides or ())
-    name = model or settings.model
-    import_model(name, settings.models[name], output or model_directory(name))
+    name = model or _the_configured("model", settings.model)
+    import_model(name, _entry("models", settings.models, name), output or model_directory(name))
 
 
 def statistics(
@@ -105,15 +114,18 @@ def evaluate(
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
     from forgefield.evaluation.evaluate import evaluate_run
+    from forgefield.evaluation.summary import print_summary
 
     settings = _run(config, run, overrides)
+    directory = output or run_directory(settings.name)
     evaluate_run(
         settings,
         data or dataset_directory(settings.dataset),
         model or model_directory(settings.model),
         statistics or statistics_file(settings.dataset, settings.model),
-        output or run_directory(settings.name),
+        directory,
     )
+    print_summary(directory)
 
 
 def plot(
@@ -123,7 +135,20 @@ def plot(
     from forgefield.evaluation.plots import plot_run
 
     settings = _run(config, run, overrides)
-    plot_run(output or run_directory(settings.name), settings.plots)
+    for path in plot_run(output or run_directory(settings.name), settings.plots):
+        print(path)
+
+
+def _the_configured(key: str, name: str | None) -> str:
+    if name is None:
+        raise UserError(f"the configuration names no {key}; add `{key}: NAME`, or give --{key}")
+    return name
+
+
+def _entry(kind: str, entries: Mapping[str, Entry], name: str) -> Entry:
+    if name not in entries:
+        raise UserError(f"{kind} has no entry {name!r}{did_you_mean(name, entries)}")
+    return entries[name]
 
 
 def _run(config: str, name: str | None, overrides: list[str] | None) -> RunConfig:

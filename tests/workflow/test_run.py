@@ -1,0 +1,37 @@
+"""`snakemake` from the configuration to the plots."""
+
+import json
+
+STAGES = {"convert", "import", "statistics", "train", "evaluate", "plot"}
+
+
+def test_one_command_ends_in_parity_plots_and_a_table(finished):
+    run = finished.results / "runs" / "water-tiny-jax"
+    for name in ("parity_energy", "parity_forces", "learning_curve"):
+        assert (run / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (run / f"{name}.svg").read_text()
+    errors = json.loads((run / "metrics.json").read_text())["splits"]["test"]["trained"]
+    assert errors["forces"]["n"] == 4 * 3 * 3
+    output = (finished.path / "stdout").read_text()
+    assert "Errors of water-tiny-jax" in output
+    assert "Parity plot: results/runs/water-tiny-jax/parity_energy.png" in output
+
+
+def test_every_stage_leaves_a_log_and_a_benchmark(finished):
+    for kind, suffix in (("logs", ".log"), ("benchmarks", ".tsv")):
+        files = [file for file in (finished.results / kind).rglob("*") if file.is_file()]
+        assert {file.parent.name for file in files} == STAGES
+        assert {file.suffix for file in files} == {suffix}
+
+
+def test_training_can_be_followed_in_its_log(finished):
+    lines = (finished.results / "logs" / "train" / "water-tiny-jax.log").read_text().splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("epoch")] == ["1/2", "2/2"]
+
+
+def test_a_second_call_runs_nothing(finished_copy):
+    before = {file: file.stat().st_mtime_ns for file in finished_copy.results.rglob("*")}
+    done = finished_copy.run()
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to be done" in done.stdout + done.stderr
+    assert {file: file.stat().st_mtime_ns for file in finished_copy.results.rglob("*")} == before
