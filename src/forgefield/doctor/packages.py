@@ -22,6 +22,7 @@ GROUPS: dict[str, tuple[Package, ...]] = {
         Package("pyyaml", "yaml"),
         Package("rich", "rich"),
         Package("safetensors", "safetensors"),
+        Package("scipy", "scipy"),
         Package("typer", "typer"),
         Package("vesin", "vesin"),
     ),

@@ -47,7 +47,7 @@ class Probe:
     """What a probe reported.
 
     Attributes:
-        imports: Distribution -> what went wrong on import, or None; without those that come after one that killed the probe.
+        imports: Distribution -> what went wrong on import, or None; a package that killed the probe is absent.
         trial: The trial's results; None if there was none or it failed.
         error: Why the trial failed or the probe ended early; None otherwise.
     """
