@@ -9,16 +9,16 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def x64():
-    """Double precision for one test."""
+    """Double precision for the tests of one file."""
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def labelled(x64):
     """50 structures with the Morse potential's own energies, forces and virials."""
     return make_labelled(50)

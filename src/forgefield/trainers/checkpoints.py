@@ -17,6 +17,7 @@ from forgefield.files import atomic_directory, read_json, sha256_of, write_json
 
 FORMAT = 1
 KEEP = 2
+ARRAYS, CONTENT = "arrays.safetensors", "content.json"
 
 
 class Checkpoint(NamedTuple):
@@ -37,18 +38,16 @@ def save_checkpoint(directory: Path, epoch: int, arrays: Any, content: dict[str,
     """
     path = directory / f"epoch_{epoch:06d}"
     with atomic_directory(path) as temporary:
-        save_arrays(temporary / "arrays.safetensors", arrays)
-        digest = sha256_of(temporary / "arrays.safetensors")
-        write_json(temporary / "content.json", {"forgefield_format": FORMAT, "sha256": digest, **content})
+        save_arrays(temporary / ARRAYS, arrays)
+        digest = sha256_of(temporary / ARRAYS)
+        write_json(temporary / CONTENT, {"forgefield_format": FORMAT, "sha256": digest, **content})
     for old in saved_checkpoints(directory)[KEEP:]:
         shutil.rmtree(old)
     return path
 
 
 def load_newest(directory: Path, template: Any, fingerprint: Mapping[str, Any]) -> Checkpoint | None:
-    """The newest readable checkpoint, or None where there is none.
-
-    A damaged one is passed over with a warning.
+    """The newest undamaged checkpoint, or None where there is none.
 
     Args:
         directory: of all checkpoints of a training.
@@ -58,26 +57,55 @@ def load_newest(directory: Path, template: Any, fingerprint: Mapping[str, Any]) 
     Raises:
         UserError: there are checkpoints and all are damaged, or one is of other settings, data, model or optimizer.
     """
-    paths = saved_checkpoints(directory)
-    for path in paths:
+    if not saved_checkpoints(directory):
+        return None
+    path, content = _newest_undamaged(directory)
+    for key, (saved, present) in changed_keys(content["fingerprint"], fingerprint).items():
+        raise UserError(
+            f"{path}: {key} was {saved} and is now {present}; set it back to continue, "
+            f"or remove {directory} to start again"
+        )
+    return Checkpoint(load_arrays(path / ARRAYS, template), content)
+
+
+def set_aside_if_changed(directory: Path, aside: Path, fingerprint: Mapping[str, Any]) -> str | None:
+    """Move all checkpoints to ``aside``, replacing what is there, if the newest has another fingerprint.
+
+    Returns:
+        What changed, in words; None where nothing did and nothing was moved.
+    """
+    if not saved_checkpoints(directory):
+        return None
+    _, content = _newest_undamaged(directory)
+    changed = changed_keys(content["fingerprint"], fingerprint)
+    if not changed:
+        return None
+    if aside.exists():
+        shutil.rmtree(aside)
+    directory.rename(aside)
+    return ", ".join(_in_words(key, *values) for key, values in changed.items())
+
+
+def _in_words(key: str, saved: Any, present: Any) -> str:
+    short = all(len(str(value)) < 20 for value in (saved, present))
+    return f"{key} was {saved} and is now {present}" if short else f"{key} changed"
+
+
+def _newest_undamaged(directory: Path) -> tuple[Path, dict[str, Any]]:
+    """Path and content; damaged checkpoints are passed over with a warning."""
+    for path in saved_checkpoints(directory):
         try:
-            content = read_json(path / "content.json")
-            if content["forgefield_format"] != FORMAT:
-                raise UserError(f"{path}: checkpoint format {content['forgefield_format']}, expected {FORMAT}")
-            if sha256_of(path / "arrays.safetensors") != content["sha256"]:
-                raise ValueError("arrays.safetensors is not what was written")
-        except (OSError, ValueError, KeyError) as error:
-            warnings.warn(f"{path}: damaged checkpoint passed over ({error})", stacklevel=2)
-            continue
-        for key, (saved, present) in changed_keys(content["fingerprint"], fingerprint).items():
-            raise UserError(
-                f"{path}: {key} was {saved} and is now {present}; set it back to continue, "
-                f"or remove {directory} to start again"
-            )
-        return Checkpoint(load_arrays(path / "arrays.safetensors", template), content)
-    if paths:
-        raise UserError(f"{directory}: every checkpoint is damaged; remove the folder to start again")
-    return None
+            content = read_json(path / CONTENT)
+            intact = sha256_of(path / ARRAYS) == content["sha256"]
+        except (OSError, ValueError, KeyError):
+            intact = False
+        if not intact:
+            warnings.warn(f"{path}: damaged checkpoint passed over", stacklevel=2)
+        elif content["forgefield_format"] != FORMAT:
+            raise UserError(f"{path}: checkpoint format {content['forgefield_format']}, expected {FORMAT}")
+        else:
+            return path, content
+    raise UserError(f"{directory}: every checkpoint is damaged; remove the folder to start again")
 
 
 def saved_checkpoints(directory: Path) -> list[Path]:

@@ -192,7 +192,7 @@ class ForceMatching:
             raise UserError(f"epoch {epoch + 1}: the validation loss is not finite; {self._way_out()}")
         return HistoryRow(
             epoch=epoch + 1,
-            step=int(self._state.step),
+            step=self.step,
             lr=current_lr(self._state.opt_state),
             train_loss=train_loss,
             valid_loss=valid.get("loss"),
@@ -270,6 +270,16 @@ class ForceMatching:
         return self._template(self._best)
 
     @property
+    def best_epoch(self) -> int:
+        """The epoch after which :attr:`best_params` were taken; 0 before training."""
+        return self._record.best_epoch
+
+    @property
+    def step(self) -> int:
+        """Optimizer steps done."""
+        return int(self._state.step)
+
+    @property
     def history(self) -> list[HistoryRow]:
         """One row per finished epoch."""
         return list(self._record.rows)
@@ -311,7 +321,7 @@ class ForceMatching:
 
     def _start_from(self, params: Any) -> None:
         self._best = _host_copy(params)
-        opt_state = self._optimizer.init(jax.tree.map(jnp.asarray, params))
+        opt_state = jax.jit(self._optimizer.init)(self._best)
         average = None if self._ema is None else self._best
         state = TrainState(self._best, opt_state, average, np.int32(0))
         self._state = replicated(state, self._mesh)

@@ -37,9 +37,9 @@ def choose_mesh(parallelism: str, mesh: Mesh | None = None) -> Mesh | None:
 
 def replicated(tree: Any, mesh: Mesh | None) -> Any:
     """Put a copy of every array on every device of the mesh, or on the one device."""
-    # a copy, because a NumPy array may lend its memory to the device, and a step that consumes its state reuses it
-    own = jax.tree.map(lambda x: jax.numpy.array(x, copy=True), tree)
-    return own if mesh is None else jax.device_put(own, NamedSharding(mesh, PartitionSpec()))
+    place = None if mesh is None else NamedSharding(mesh, PartitionSpec())
+    # a NumPy array may lend its memory to the device, where a step that consumes its state would write into it
+    return jax.device_put(tree, place, may_alias=False)
 
 
 def sharded(tree: Any, mesh: Mesh | None) -> Any:

@@ -79,7 +79,7 @@ def train_step(
         params = optax.apply_updates(state.params, updates)
         done = state.step + 1
         average = None if ema is None else update_average(state.average, params, ema, done)
-        return TrainState(params, opt_state, average, done), StepInfo(value, optax.global_norm(gradient))
+        return TrainState(params, opt_state, average, done), StepInfo(value, optax.tree.norm(gradient))
 
     return jax.jit(step, donate_argnums=0)
 

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from forgefield.data.loaders import BatchLoader, PackedNeighbors, StructureList
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+
+NEIGHBORS = PackedNeighbors(4.0, (1, 6), {1: -13.0, 6: -1030.0})
+
+
+def structures(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        Structure(
+            rng.choice([1, 6], size),
+            2.0 * np.arange(size)[:, None] + rng.uniform(-0.5, 0.5, (size, 3)),
+            energy=-100.0 * i,
+            forces=rng.normal(size=(size, 3)),
+            source_index=i,
+        )
+        for i, size in enumerate(rng.integers(1, 12, n))
+    ]
+
+
+def loader(data, batch=4, **settings):
+    made = BatchLoader(StructureList(data), NEIGHBORS, batch, **settings)
+    made.plan(3)
+    return made
+
+
+def equal(one, other):
+    return all(
+        np.array_equal(a, b)
+        for x, y in zip(one, other, strict=True)
+        for a, b in zip(x.batch.graph, y.batch.graph, strict=True)
+    )
+
+
+def test_batches_are_a_pure_function_of_seed_and_epoch():
+    data = structures(11)
+    first, second = loader(data, seed=3), loader(data, seed=3)
+    list(second.epoch(0))  # what was read before does not matter
+    assert equal(list(first.epoch(1)), list(second.epoch(1)))
+    rows = [np.concatenate([b.rows for b in first.epoch(e)]).tolist() for e in range(2)]
+    assert rows[0] != rows[1]
+    assert sorted(rows[0]) == sorted(rows[1]) == list(range(11))
+
+
+def test_labels_have_the_energy_shifts_subtracted():
+    data = structures(4)
+    (loaded,) = loader(data, dtype=np.float64).epoch(0)
+    for slot, row in enumerate(loaded.rows):
+        carbon = (data[row].numbers == 6).sum()
+        hydrogen = (data[row].numbers == 1).sum()
+        assert loaded.batch.labels.energy[slot] == pytest.approx(data[row].energy + 1030.0 * carbon + 13.0 * hydrogen)
+
+
+def test_a_short_last_batch_is_padded_with_weight_0_or_dropped():
+    data = structures(10)
+    *_, last = loader(data, seed=0).epoch(0)
+    assert len(last.rows) == 2
+    assert last.batch.labels.energy_weight.tolist() == [1, 1, 0, 0]
+    assert last.batch.graph.n_atoms.tolist() == [*(len(data[r]) for r in last.rows), 0, 0]
+    assert len(loader(data, seed=0, drop_last=True)) == len(list(loader(data, seed=0, drop_last=True).epoch(0))) == 2
+    with pytest.raises(UserError, match="lower batch"):
+        loader(data, batch=11, drop_last=True)
+
+
+def test_parts_share_one_shape_and_hold_every_structure_once():
+    data = structures(9)
+    batches = list(loader(data, batch=4, parts=2, seed=0).epoch(0))
+    assert [b.part_lengths for b in batches] == [(2, 2), (2, 2), (1, 0)]
+    for b in batches:
+        assert b.batch.graph.positions.shape[0] == b.batch.labels.energy.shape[0] == 2
+        assert b.batch.labels.energy_weight.sum() == len(b.rows)
+    with pytest.raises(UserError, match="multiple of 2"):
+        loader(data, batch=3, parts=2)
+
+
+def test_nothing_changes_when_no_list_fits_in_the_cache():
+    data = structures(11)
+    assert equal(list(loader(data, seed=1).epoch(2)), list(loader(data, seed=1, cache_bytes=0).epoch(2)))
+
+
+def test_lists_are_made_once_where_they_fit(monkeypatch):
+    from forgefield.data import loaders
+
+    calls = []
+    made = loaders.neighbor_pairs
+    monkeypatch.setattr(loaders, "neighbor_pairs", lambda s, cutoff: calls.append(s.source_index) or made(s, cutoff))
+    reused = loader(structures(6), seed=0)
+    list(reused.epoch(0)), list(reused.epoch(1))
+    assert sorted(calls) == list(range(6))
+
+
+def test_an_element_that_the_model_does_not_know_is_named():
+    odd = Structure(np.array([1, 17]), np.array([[0.0, 0, 0], [1.3, 0, 0]]), source_index=7)
+    with pytest.raises(UserError, match=r"frame 7: the model does not know Cl \(it knows H, C\)"):
+        loader([*structures(3), odd])
+
+
+def test_no_structures():
+    with pytest.raises(UserError, match="no structures"):
+        loader([])

@@ -1,0 +1,295 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import optax
+import pytest
+from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
+
+from forgefield.data.loaders import PackedNeighbors
+from forgefield.errors import UserError
+from forgefield.trainers import ForceMatching
+from forgefield.trainers.checkpoints import saved_checkpoints
+from forgefield.trainers.optimizers import optimizer, schedule
+
+SCRIPT = Path(__file__).parent / "train_pair_potential.py"
+
+
+def start_process(output, devices=1):
+    """A training in a process of its own; all of them share compiled functions."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(output.parent / "cache")}
+    return subprocess.Popen([sys.executable, SCRIPT, output, str(devices)], env=environment)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The directory of a training on one device that nothing disturbed."""
+    output = tmp_path_factory.mktemp("trainings") / "unbroken"
+    assert start_process(output).wait() == 0
+    return output
+
+
+def trainer(start=START, lr=0.02, template=morse_template, **settings):
+    settings = {"batch": 10, "parallelism": "single", "progress": False} | settings
+    return ForceMatching(arrays(start), optimizer("adam", lr), template, NEIGHBORS, **settings)
+
+
+def assert_equal(one, other):
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# -- what is learned -------------------------------------------------------------------------------------------------
+
+
+def test_recovers_the_parameters_that_made_the_forces(labelled):
+    lr = schedule(0.03, 4 * 60, "cosine", final_fraction=1e-3)
+    made = ForceMatching(arrays(START), optimizer("adam", lr), morse_template, NEIGHBORS, batch=10, progress=False)
+    made.set_datasets(labelled[:40], labelled[40:])
+    made.train(60)
+    for name in ("depth", "width", "length"):
+        np.testing.assert_allclose(made.best_params[name][:2], TRUE[name][:2], atol=0.02)
+    assert made.evaluate("validation")["forces_mae"] < 0.003
+    assert made.history[-1]["valid_loss"] < 1e-3 * made.history[0]["valid_loss"]
+
+
+def test_labels_of_the_tests_are_derivatives_of_their_energies(labelled):
+    structure, step = labelled[1], 1e-5
+    assert structure.pbc.all()
+    model = trainer(TRUE)
+
+    def energy(moved):
+        return model.predict([moved])[0].energy
+
+    def moved(by):
+        positions = structure.positions.copy()
+        positions[0, 1] += by
+        return replace(structure, positions=positions)
+
+    def strained(by):
+        deformation = np.eye(3) + by * np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
+        return replace(structure, positions=structure.positions @ deformation, cell=structure.cell @ deformation)
+
+    slope = (energy(moved(step)) - energy(moved(-step))) / (2 * step)
+    assert structure.forces[0, 1] == pytest.approx(-slope, abs=1e-6)
+    slope = (energy(strained(step)) - energy(strained(-step))) / (2 * step)
+    assert structure.virial[0, 1] == pytest.approx(-slope, abs=1e-6)
+
+
+def test_virials_count_only_where_wanted_and_there(labelled):
+    trained = {}
+    for name, gammas, data in [
+        ("without", {"U": 1.0, "F": 1.0}, labelled),
+        ("wanted", {"U": 1.0, "F": 1.0, "virial": 1.0}, labelled),
+        ("absent", {"U": 1.0, "F": 1.0, "virial": 1.0}, [replace(s, virial=None) for s in labelled]),
+    ]:
+        made = trainer(gammas=gammas)
+        made.set_datasets(data[:40], data[40:])
+        made.train(1)
+        trained[name] = made
+        assert ("virial_mae" in made.evaluate("validation")) == (name == "wanted")
+    assert_equal(trained["without"].params, trained["absent"].params)
+    assert not np.array_equal(trained["without"].params["depth"], trained["wanted"].params["depth"])
+
+
+def test_batch_size_of_evaluation_does_not_change_its_result(labelled):
+    results = []
+    for eval_batch in (1, 7, 50):
+        made = trainer(eval_batch=eval_batch, gammas={"U": 1.0, "F": 2.0, "virial": 3.0})
+        made.set_dataset(labelled, "testing")
+        results.append(made.evaluate())
+    for other in results[1:]:
+        assert other == pytest.approx(results[0], rel=1e-12)
+    assert set(results[0]) == {f"{k}_{m}" for k in ("energy", "forces", "virial") for m in ("mae", "rmse")} | {"loss"}
+
+
+def test_prediction_keeps_the_order_of_its_data(labelled):
+    predicted = trainer(TRUE, eval_batch=8).predict(labelled, virial=True)
+    assert [s.source_index for s in predicted] == list(range(50))
+    for got, wanted in zip(predicted, labelled, strict=True):
+        assert got.energy == pytest.approx(wanted.energy, abs=1e-9)
+        np.testing.assert_allclose(got.forces, wanted.forces, atol=1e-12)
+        np.testing.assert_allclose(got.virial, wanted.virial, atol=1e-12)
+
+
+def test_average_is_what_is_validated_and_returned(labelled):
+    plain, averaged = (trainer(ema=decay) for decay in (None, 0.9))
+    for made in (plain, averaged):
+        made.set_datasets(labelled[:40], labelled[40:])
+        made.train(1)
+    assert_equal(plain.params, averaged.params)
+    expected, params = arrays(START), trainer()
+    for step in range(1, 5):  # the same four steps, one by one
+        one = trainer(lr=0.02)
+        one.set_datasets(labelled[:40])
+        params = _after_steps(one, step)
+        slow = min(0.9, (1 + step) / (10 + step))
+        expected = {k: slow * expected[k] + (1 - slow) * params[k] for k in expected}
+    for name, value in expected.items():
+        np.testing.assert_allclose(averaged.best_params[name], value, rtol=1e-12)
+
+
+def _after_steps(made, steps):
+    """Parameters after the first steps of an epoch."""
+    loader = made._loaders["training"]
+    loader.plan(1)
+    state = made._state
+    for _, loaded in zip(range(steps), loader.epoch(0), strict=False):
+        state, _ = made._train_step(state, loaded.batch)
+    return jax.tree.map(np.array, state.params)
+
+
+# -- when it stops, and what it compiles -----------------------------------------------------------------------------
+
+
+def test_stops_early_and_keeps_the_best(labelled):
+    made = trainer(TRUE, lr=0.05, early_stopping=3)  # can only get worse than the truth it starts from
+    made.set_datasets(labelled[:40], labelled[40:])
+    made.train(50)
+    losses = [row["valid_loss"] for row in made.history]
+    assert len(losses) < 50
+    assert made.best_epoch == len(losses) - 3 == 1 + int(np.argmin(losses))
+    assert made.evaluate("validation")["loss"] == pytest.approx(min(losses), rel=1e-12)
+
+
+def test_an_incomplete_last_batch_counts_or_is_dropped(labelled):
+    kept, dropped = trainer(), trainer(drop_last=True)
+    for made in (kept, dropped):
+        made.set_dataset(labelled[:45])
+        made.train(2)
+    assert (kept.step, dropped.step) == (10, 8)
+
+
+def test_compiles_at_most_three_steps(labelled):
+    traces = []
+
+    def template(params):
+        traces.append(1)
+        return morse_template(params)
+
+    made = trainer(template=template, batch=2)
+    made.set_dataset(labelled)
+    made.train(12)
+    assert len({b.batch.graph.positions.shape for b in made._loaders["training"].epoch(0)}) > 1
+    assert len(traces) <= 3
+
+
+def test_a_bad_label_stops_before_anything_is_overwritten(labelled, tmp_path):
+    made = trainer(checkpoint_path=tmp_path / "checkpoints", log_file=tmp_path / "history.csv")
+    made.set_datasets(labelled[:40], labelled[40:])
+    made.train(2)
+    history = (tmp_path / "history.csv").read_text()
+    spoiled = [replace(s, energy=np.inf) if s.source_index == 17 else s for s in labelled[:40]]
+    made.set_dataset(spoiled)
+    with pytest.raises(UserError, match=r"epoch 3, step \d: .* not finite, on source frames \[.*\b17\b.*epoch_000002"):
+        made.train(4)
+    assert (tmp_path / "history.csv").read_text() == history
+    assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000002", "epoch_000001"]
+
+
+# -- continuing ------------------------------------------------------------------------------------------------------
+
+
+def test_continues_bit_for_bit(labelled, tmp_path):
+    settings = {"lr": schedule(0.02, 4 * 6, "cosine"), "ema": 0.9, "seed": 5}
+    straight = trainer(**settings)
+    straight.set_datasets(labelled[:40], labelled[40:])
+    straight.train(6)
+    first = trainer(**settings, checkpoint_path=tmp_path)
+    first.set_datasets(labelled[:40], labelled[40:])
+    assert first.resume() is None
+    first.train(3)
+    second = trainer(**settings, checkpoint_path=tmp_path)
+    second.set_datasets(labelled[:40], labelled[40:])
+    assert second.resume() == 3
+    second.train(6)
+    assert_equal(straight.params, second.params)
+    assert_equal(straight.best_params, second.best_params)
+    for one, other in zip(straight.history, second.history, strict=True):
+        assert one | {"seconds": 0} == other | {"seconds": 0}
+
+
+def test_other_settings_are_refused_when_continuing(labelled, tmp_path):
+    made = trainer(checkpoint_path=tmp_path, fingerprint={"lr": 0.02})
+    made.set_dataset(labelled)
+    made.train(1)
+    with pytest.raises(UserError, match=r"lr was 0.02 and is now 0.1"):
+        trainer(checkpoint_path=tmp_path, fingerprint={"lr": 0.1}).resume()
+
+
+def test_a_killed_process_continues_bit_for_bit(unbroken):
+    output = unbroken.parent / "killed"
+    killed = start_process(output)
+    while len(saved_checkpoints(output)) < 2 and killed.poll() is None:
+        time.sleep(0.005)
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert not (output / "params.safetensors").exists()
+    assert start_process(output).wait() == 0
+    assert (output / "params.safetensors").read_bytes() == (unbroken / "params.safetensors").read_bytes()
+
+
+def test_two_devices_give_the_same_training_as_one(x64, unbroken):
+    output = unbroken.parent / "two"
+    assert start_process(output, devices=2).wait() == 0
+    one, two = (_final(path) for path in (unbroken, output))
+    assert one["step"][-1] >= 50
+    assert one.keys() == two.keys()
+    for name in one.keys() - {"seconds"}:
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-10, err_msg=name)
+
+
+def _final(output):
+    """Best parameters and the columns of the history."""
+    made = trainer()
+    made.load_energy_params(output / "params.safetensors")
+    history = np.genfromtxt(output / "history.csv", delimiter=",", names=True)
+    return made.best_params | {name: history[name] for name in history.dtype.names}
+
+
+# -- files and mistakes ----------------------------------------------------------------------------------------------
+
+
+def test_parameters_come_back_from_their_file(labelled, tmp_path):
+    made = trainer(TRUE)
+    made.save_energy_params(tmp_path / "params.safetensors")
+    other = trainer(START)
+    other.load_energy_params(tmp_path / "params.safetensors")
+    assert_equal(other.params, arrays(TRUE))
+    graph_energy = other.energy_fn  # ready to be called with a packed graph
+    assert callable(graph_energy)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gammas": {"Fs": 1.0}}, "unknown term 'Fs'; did you mean 'F'"),
+        ({"gammas": {"U": 0.0}}, "every weight is 0"),
+        ({"parallelism": "mpi"}, "'mpi' is not available; choose one of auto, single, jax"),
+    ],
+)
+def test_mistaken_arguments(x64, settings, message):
+    with pytest.raises(UserError, match=message):
+        trainer(**settings)
+
+
+def test_mistaken_data(labelled):
+    with pytest.raises(UserError, match="no training data"):
+        trainer().train(1)
+    with pytest.raises(UserError, match="'valid' is none of training, validation, testing"):
+        trainer().set_dataset(labelled, "valid")
+    patient = trainer(early_stopping=2)
+    patient.set_dataset(labelled)
+    with pytest.raises(UserError, match="needs validation data"):
+        patient.train(1)
+
+
+def test_float64_without_x64():
+    with pytest.raises(UserError, match="jax_enable_x64"):
+        ForceMatching(arrays(START), optax.sgd(0.1), morse_template, PackedNeighbors(5.0, (1, 8)), batch=2)
