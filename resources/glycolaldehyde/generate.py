@@ -14,16 +14,16 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from pathlib import Path  # noqa: E402
+from pathlib import Path
 
-import numpy as np  # noqa: E402
-from ase import Atoms, units  # noqa: E402
-from ase.md.langevin import Langevin  # noqa: E402
-from ase.md.velocitydistribution import MaxwellBoltzmannDistribution  # noqa: E402
-from pyscf import dft, gto, lib  # noqa: E402
-from rdkit import Chem  # noqa: E402
-from rdkit.Chem import AllChem  # noqa: E402
-from tblite.ase import TBLite  # noqa: E402
+import numpy as np
+from ase import Atoms, units
+from ase.md.langevin import Langevin
+from ase.md.velocitydistribution import MaxwellBoltzmannDistribution
+from pyscf import dft, gto, lib
+from rdkit import Chem
+from rdkit.Chem import AllChem
+from tblite.ase import TBLite
 
 HERE = Path(__file__).parent
 FRAMES = HERE / "frames"
