@@ -36,17 +36,14 @@ def check_structure(structure: Structure, where: str) -> None:
     for name in ("positions", "cell", "energy", "forces", "virial"):
         value = getattr(structure, name)
         if value is not None and not np.isfinite(value).all():
-            raise UserError(f"{where}: {name} NaN or infinite{_first_row(value)}; remove or repair this frame")
+            atom = f" at atom {np.argwhere(~np.isfinite(value))[0][0]}" if name in ("positions", "forces") else ""
+            raise UserError(f"{where}: {name} NaN or infinite{atom}; remove or repair this frame")
     vectors = structure.cell[structure.pbc]
     if len(vectors) and np.linalg.matrix_rank(vectors, tol=1e-6) < len(vectors):
         cell = structure.cell.tolist()
         raise UserError(f"{where}: periodic along a direction without a cell vector in {cell}; set pbc or the cell")
     if len(pair := _atoms_on_one_point(structure)):
         raise UserError(f"{where}: atoms {pair[0]} and {pair[1]} are on one point; remove or repair this frame")
-
-
-def _first_row(value: float | np.ndarray) -> str:
-    return f" at atom {np.argwhere(~np.isfinite(value))[0][0]}" if np.ndim(value) == 2 else ""
 
 
 def _atoms_on_one_point(structure: Structure) -> np.ndarray:

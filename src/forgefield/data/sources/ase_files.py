@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import ase.db
 import ase.io
 import numpy as np
 from ase.io.formats import filetype, ioformats
@@ -24,9 +25,12 @@ def ase_format(path: Path, name: str) -> str:
     """
     if name == "auto":
         try:
-            return filetype(str(path))
+            form = filetype(str(path))
         except Exception as error:
-            raise UserError(f"{path}: ASE does not know what this is ({_text(error)}); name its `format`") from None
+            raise UserError(f"{path}: of a format that ASE does not know ({_text(error)}); set `format`") from None
+        if form not in ioformats:
+            raise UserError(f"{path}: of a format that ASE does not know; set `format`")
+        return form
     if name not in ioformats:
         nearest = difflib.get_close_matches(name, [*ioformats, "npz", "auto"], n=1, cutoff=0.0)[0]
         raise UserError(f"format {name!r}: unknown to ASE; did you mean {nearest!r}? `ase info --formats` lists them")
@@ -39,7 +43,7 @@ def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
     Raises:
         UserError: ASE cannot read the file; the message holds ASE's own.
     """
-    frames = ase.io.iread(path, ":", format=form, do_not_split_by_at_sign=True)
+    frames = _database(path) if form in ("db", "json") else ase.io.iread(path, ":", form, do_not_split_by_at_sign=True)
     number = 0
     while True:
         with warnings.catch_warnings(record=True) as caught:
@@ -58,6 +62,13 @@ def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
         number += 1
 
 
+def _database(path: Path) -> Iterator[ase.Atoms]:
+    """The rows of an ASE database with a user's own values, which ``ase.io`` leaves out."""
+    with ase.db.connect(path, serial=True) as database:
+        for row in database.select():
+            yield row.toatoms(add_additional_information=True)
+
+
 def _raw(atoms: ase.Atoms) -> RawFrame:
     """Labels come from the raw results: ``get_forces`` would set those of constrained atoms to zero."""
     values = {**atoms.info, **atoms.arrays}
@@ -66,7 +77,7 @@ def _raw(atoms: ase.Atoms) -> RawFrame:
             values |= values.pop(entry)
     if atoms.calc is not None:
         values |= {key: value for key, value in atoms.calc.results.items() if value is not None}
-    values = {key: value for key, value in values.items() if key not in ("numbers", "positions")}
+    values = {key: value for key, value in values.items() if key not in ("numbers", "positions", "unique_id")}
     return RawFrame(atoms.numbers, atoms.positions, np.array(atoms.cell), atoms.pbc, values)
 
 

@@ -26,7 +26,7 @@ BLOCK = 256  # frames read at a time
 
 def stated_units(path: Path) -> dict[str, str]:
     """The unit words a file states, under "energy" and "length"."""
-    with _readable(path), _open(path) as archive:
+    with _open(path) as archive:
         return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
 
 
@@ -40,7 +40,7 @@ def read_npz(path: Path, is_label: Callable[[str], bool]) -> Iterator[RawFrame]:
     Raises:
         UserError: no npz file, damaged, an array is missing or does not fit the others, or holds Python objects.
     """
-    with _readable(path), _open(path) as archive, ExitStack() as stack:
+    with _open(path) as archive, ExitStack() as stack:
         positions, numbers = (_first(path, archive, names) for names in (POSITIONS, NUMBERS))
         z, cell = np.asarray(archive[numbers]), np.zeros((3, 3))
         if "lattice" in archive.files:
@@ -72,18 +72,16 @@ def _check_shapes(
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _open(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
     try:
-        yield
+        with open(path, "rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("a single array; expected R, z, E and F")
+            with archive:
+                yield archive
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not a readable npz file ({error}); copy it again or set `format`") from None
-
-
-def _open(path: Path) -> np.lib.npyio.NpzFile:
-    archive = np.load(path, allow_pickle=False)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise UserError(f"{path}: a single numpy array; expected an npz file with the arrays R, z, E, F")
-    return archive
 
 
 def _first(path: Path, archive: np.lib.npyio.NpzFile, names: tuple[str, ...]) -> str:

@@ -1,0 +1,286 @@
+"""From files to the three stores and the report: all of it, or nothing."""
+
+import json
+
+import ase
+import ase.io
+import h5py
+import numpy as np
+import pytest
+
+from forgefield.config.dataset import DatasetConfig
+from forgefield.data.convert import convert_dataset, ranges
+from forgefield.data.store import Store
+from forgefield.errors import UserError
+from forgefield.files import sha256_of
+
+RESULTS = ["conversion.json", "test.h5", "train.h5", "valid.h5"]
+
+
+def molecule(i, symbols="OHH"):
+    random = np.random.default_rng(i)
+    atoms = ase.Atoms(symbols, np.eye(len(symbols), 3) * 0.8 + random.uniform(0, 0.1, (len(symbols), 3)))
+    atoms.info["dft_energy"] = -10.0 * len(symbols) - i
+    atoms.arrays["dft_forces"] = random.normal(size=(len(symbols), 3))
+    return atoms
+
+
+@pytest.fixture
+def frames():
+    """Twenty frames of water and carbon dioxide, with an isolated atom in third place."""
+    frames = [molecule(i, "OHH" if i % 3 else "OC") for i in range(19)]
+    frames.insert(2, ase.Atoms("O", info={"config_type": "IsolatedAtom", "dft_energy": -9.0}))
+    return frames
+
+
+@pytest.fixture
+def source(tmp_path, frames):
+    ase.io.write(tmp_path / "a.xyz", frames)
+    return tmp_path / "a.xyz"
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "results" / "datasets" / "water"
+
+
+def convert(source, output, **config):
+    return convert_dataset("water", DatasetConfig(source=str(source), **config), output)
+
+
+def names_in(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_stores_hold_the_frames_in_order(source, output, frames):
+    convert(source, output)
+    assert names_in(output) == RESULTS
+    assert names_in(output.parent) == ["water"]
+    structures = []
+    for part, n in {"train": 15, "valid": 2, "test": 2}.items():
+        with Store(output / f"{part}.h5") as store:
+            assert len(store) == n
+            assert (store.units.energy, store.units.length) == ("kJ/mol", "nm")
+            assert store.attributes["split"] == part
+            assert json.loads(store.attributes["source"]) == [str(source)]
+            assert json.loads(store.attributes["source_sha256"]) == [sha256_of(source)]
+            assert not store.has_virial
+            structures += store.read(slice(None))
+    expected = [i for i in range(20) if i != 2]
+    assert [s.source_index for s in structures] == expected
+    for s in structures:
+        atoms = frames[s.source_index]
+        assert s.numbers.tolist() == atoms.numbers.tolist()
+        assert s.energy == pytest.approx(atoms.info["dft_energy"], rel=1e-7)
+        np.testing.assert_allclose(s.forces, atoms.arrays["dft_forces"], atol=1e-7)
+
+
+def test_report(source, output):
+    report = convert(source, output)
+    assert report == json.loads((output / "conversion.json").read_text())
+    assert report["dataset"] == "water"
+    (file,) = report["sources"]
+    assert (file["path"], file["format"], file["frames"], file["first_frame"]) == (str(source), "extxyz", 20, 0)
+    assert file["units"] == {"energy": "eV", "length": "angstrom", "stress": None}
+    assert file["factors_to_store"]["energy"] == pytest.approx(96.48533212)
+    assert file["factors_to_store"]["length"] == 0.1
+    assert file["factors_to_store"]["forces"] == pytest.approx(964.8533212)
+    assert report["store"] == {"units": {"energy": "kJ/mol", "length": "nm", "stress": None}, "dtype": "float64"}
+    assert report["keys"] == {"energy": "dft_energy", "forces": "dft_forces"}
+    assert report["keys_not_read"] == ["config_type"]
+    assert report["frames"] == {"read": 20, "usable": 19, "rejected": 1, "in_no_part": 0}
+    assert report["labels"] == {"energy": 19, "forces": 19, "virial": 0}
+    assert report["elements"] == ["H", "C", "O"]
+    assert report["atoms"] == {"least": 2, "most": 3, "all": 50}
+    assert report["split"]["train"] == {"structures": 15, "frames": "0-1, 3-15"}
+    assert report["split"]["test"] == {"structures": 2, "frames": "18-19"}
+    assert report["rejected"] == [{"file": str(source), "frame": 2, "source_index": 2, "reason": "isolated atom"}]
+    assert report["warnings"] == []
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_other_store_units_and_types(source, output, frames, dtype):
+    convert(source, output, store={"units": {"energy": "eV", "length": "angstrom"}, "dtype": dtype})
+    with h5py.File(output / "train.h5") as file:
+        assert file["R"].dtype == dtype
+        assert file["U"].dtype == "float64"
+        np.testing.assert_allclose(file["R"][0, :2], frames[0].positions, atol=1e-6)
+        assert file["U"][0] == pytest.approx(frames[0].info["dft_energy"], rel=1e-7)
+
+
+def test_random_split_is_reproducible(source, output, tmp_path):
+    first, again, other = (
+        convert(source, tmp_path / str(i), split={"method": "random", "seed": seed})["split"]["test"]
+        for i, seed in enumerate([1, 1, 2])
+    )
+    assert first == again != other
+
+
+def test_counts_leave_frames_over(source, output):
+    report = convert(source, output, split={"train": 10, "valid": 3, "test": 4})
+    assert report["frames"]["in_no_part"] == 2
+
+
+def test_split_from_files(tmp_path, output, frames):
+    files = {"train": ["a.xyz", "b.xyz"], "valid": ["c.xyz"], "test": ["d.xyz"]}
+    for i, name in enumerate("abcd"):
+        ase.io.write(tmp_path / f"{name}.xyz", frames[5 * i : 5 * i + 5])
+    split = {part: [str(tmp_path / name) for name in names] for part, names in files.items()}
+    report = convert_dataset("water", DatasetConfig(split={"method": "files"} | split), output)
+    assert [report["split"][part]["frames"] for part in files] == ["0-1, 3-9", "10-14", "15-19"]
+    assert [file["first_frame"] for file in report["sources"]] == [0, 5, 10, 15]
+    with Store(output / "test.h5") as store:
+        assert store.read([0])[0].energy == pytest.approx(frames[15].info["dft_energy"], rel=1e-7)
+
+
+def test_one_file_in_two_parts_is_refused(source, tmp_path, output):
+    split = {"method": "files", "train": str(source), "valid": str(tmp_path / "*.xyz"), "test": str(source)}
+    with pytest.raises(UserError, match=r"a.xyz: named twice"):
+        convert_dataset("water", DatasetConfig(split=split), output)
+
+
+def test_several_sources(tmp_path, output, frames):
+    ase.io.write(tmp_path / "a.xyz", frames[:8])
+    ase.io.write(tmp_path / "b.traj", frames[8:])
+    report = convert_dataset("water", DatasetConfig(source=[str(tmp_path / "a.xyz"), str(tmp_path / "b.traj")]), output)
+    assert [file["format"] for file in report["sources"]] == ["extxyz", "traj"]
+    assert report["frames"]["usable"] == 19
+
+
+def test_missing_labels_are_counted(source, output, frames, capsys):
+    del frames[4].info["dft_energy"]
+    del frames[5].arrays["dft_forces"]
+    ase.io.write(source, frames)
+    report = convert(source, output)
+    assert report["labels"] == {"energy": 18, "forces": 18, "virial": 0}
+    assert report["warnings"] == ["1 of 19 frames have no energy", "1 of 19 frames have no forces"]
+    assert capsys.readouterr().err.splitlines() == [f"warning: dataset water: {line}" for line in report["warnings"]]
+    with h5py.File(output / "train.h5") as file:
+        assert file["source_index"][3:5].tolist() == [4, 5]
+        assert file["U_weight"][3:5].tolist() == [0, 1]
+        assert file["F_weight"][3:5].tolist() == [1, 0]
+
+
+def test_virials_are_stored_for_all_parts_where_some_frame_has_one(source, output, frames):
+    frames[0].cell, frames[0].pbc = np.eye(3) * 9, True
+    frames[0].info["virial"] = np.eye(3)
+    ase.io.write(source, frames)
+    convert(source, output)
+    for part, weights in {"train": [1] + [0] * 14, "test": [0, 0]}.items():
+        with h5py.File(output / f"{part}.h5") as file:
+            assert file["virial_weight"][:].tolist() == weights
+    with Store(output / "train.h5") as store:
+        np.testing.assert_allclose(store.read([0])[0].virial, np.eye(3), rtol=1e-12)
+
+
+def test_kcal_read_as_ev_warns_with_the_evidence(shared_data, output, capsys):
+    report = convert(shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz", output)
+    (warning,) = report["warnings"]
+    assert "23.2 times" in warning
+    assert "RMS is 26.3 eV/Å" in warning
+    assert capsys.readouterr().err == f"warning: dataset water: {warning}\n"
+
+
+def test_kcal_read_as_kcal_does_not(shared_data, output):
+    report = convert(
+        shared_data / "md22/md22_Ac-Ala3-NHMe_5frames.xyz",
+        output,
+        units={"energy": "kcal/mol"},
+        split={"train": 3, "valid": 0.2, "test": 0.2},
+    )
+    assert report["warnings"] == []
+    assert report["keys"] == {"energy": "Energy", "forces": "forces"}
+
+
+def nan_forces(frames):
+    frames[17].arrays["dft_forces"][1, 2] = np.nan
+
+
+def infinite_energy(frames):
+    frames[18].info["dft_energy"] = np.inf
+
+
+def one_point(frames):
+    frames[4].positions[1] = frames[4].positions[0]
+
+
+BAD_FRAMES = {
+    "NaN force": (nan_forces, {}, r"a.xyz, frame 17: forces NaN or infinite at atom 1"),
+    "infinite energy": (infinite_energy, {}, r"a.xyz, frame 18: energy NaN or infinite"),
+    "two atoms on one point": (one_point, {}, r"a.xyz, frame 4: atoms 0 and 1 are on one point"),
+    "key absent": (None, {"keys": {"energy": "energy_dft"}}, r"keys.energy: 'energy_dft'; did you mean 'dft_energy'\?"),
+    "split too large": (None, {"split": {"train": 400, "valid": 50, "test": 50}}, "but 19 frames are usable"),
+    "part empty": (None, {"split": {"train": 0.9, "valid": 0.05, "test": 0.01}}, "leaves test without a frame"),
+}
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first time", "old results there"])
+@pytest.mark.parametrize("case", BAD_FRAMES)
+def test_bad_input_changes_nothing(source, output, frames, case, earlier):
+    spoil, config, match = BAD_FRAMES[case]
+    if earlier:
+        convert(source, output)
+        before = {path: path.read_bytes() for path in output.iterdir()}
+    if spoil:
+        spoil(frames)
+        ase.io.write(source, frames)
+    with pytest.raises(UserError, match=match) as error:
+        convert(source, output, **config)
+    assert "\n" not in str(error.value)
+    if earlier:
+        assert {path: path.read_bytes() for path in output.iterdir()} == before
+        assert names_in(output.parent) == ["water"]
+    else:
+        assert names_in(output.parent) == []
+
+
+def test_missing_and_empty_files(tmp_path, output):
+    with pytest.raises(UserError, match=r"nothing.xyz: no such file"):
+        convert(tmp_path / "nothing.xyz", output)
+    (tmp_path / "a.xyz").touch()
+    with pytest.raises(UserError, match=r"a.xyz: empty file"):
+        convert(tmp_path / "a.xyz", output)
+    assert not output.parent.exists()
+
+
+def test_nothing_but_isolated_atoms(shared_data, output):
+    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(isolated atom\)"):
+        convert(shared_data / "molecules/3bpa_iso_atoms.xyz", output)
+
+
+def test_converting_again_replaces_the_results_and_leaves_other_files(source, output, frames):
+    convert(source, output)
+    (output / "notes.txt").write_text("mine")
+    ase.io.write(source, frames[:10])
+    convert(source, output)
+    assert names_in(output) == sorted([*RESULTS, "notes.txt"])
+    with Store(output / "train.h5") as store:
+        assert len(store) == 7
+
+
+def test_the_same_input_gives_the_same_bytes(source, output, tmp_path):
+    convert(source, output)
+    convert(source, tmp_path / "again")
+    for name in RESULTS:
+        assert (output / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+def test_real_ragged_set(shared_data, output):
+    path = shared_data / "molecules/solvent_xtb_train_200.xyz"
+    report = convert(path, output, split={"method": "random", "seed": 1})
+    assert report["keys"] == {"energy": "energy_xtb", "forces": "forces_xtb"}
+    assert report["frames"] == {"read": 203, "usable": 200, "rejected": 3, "in_no_part": 0}
+    assert report["atoms"]["least"] == 8
+    assert report["atoms"]["most"] == 85
+    atoms = ase.io.read(path, ":")
+    with Store(output / "test.h5") as store:
+        assert store.elements == (1, 6, 8)
+        for s in store.read(range(len(store))):
+            expected = atoms[s.source_index]
+            np.testing.assert_allclose(s.positions, expected.positions, rtol=1e-12)
+            np.testing.assert_allclose(s.forces, expected.arrays["forces_xtb"], rtol=1e-12)
+            assert s.energy == pytest.approx(expected.info["energy_xtb"], rel=1e-13)
+
+
+def test_ranges():
+    assert ranges(np.array([0, 1, 2, 4, 6, 7])) == "0-2, 4, 6-7"
