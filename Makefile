@@ -27,7 +27,8 @@ $(VENV)/.installed: pyproject.toml envs/requirements.lock envs/torch.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.mpi4jax: envs/mpi4jax.lock $(VENV)/.installed
+# A build belongs to the versions of JAX and MPI that it was compiled against.
+$(VENV)/.mpi4jax: envs/mpi4jax.lock envs/requirements.lock | $(VENV)/.installed
 	@bash envs/build_mpi4jax.sh $(VENV)
 
 demo: venv

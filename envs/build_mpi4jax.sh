@@ -22,6 +22,6 @@ echo "compiling mpi4jax (about a minute)"
 no_cuda=$(mktemp -d)
 trap 'rmdir "$no_cuda"' EXIT
 CUDA_PATH=$no_cuda MPI4JAX_BUILD_MPICC=$venv/bin/mpicc "$venv/bin/python" -m pip install \
-    --disable-pip-version-check --no-cache-dir --no-deps --no-build-isolation --no-binary mpi4jax --require-hashes \
-    -r "$(dirname "$0")/mpi4jax.lock" >"$log" 2>&1 || unavailable "mpi4jax did not compile; see $log"
+    --disable-pip-version-check --no-cache-dir --force-reinstall --no-deps --no-build-isolation \
+    --no-binary mpi4jax --require-hashes -r "$(dirname "$0")/mpi4jax.lock" >"$log" 2>&1 || unavailable "mpi4jax did not compile; see $log"
 touch "$venv/.mpi4jax"
