@@ -64,8 +64,8 @@ def save_potential(potential: Potential, path: Path | str) -> None:
         "source": potential.source,
         "created_by": f"forgefield {__version__}",
     }
-    tensors = {f"parameters.{k}": np.ascontiguousarray(v) for k, v in potential.parameters.items()}
-    tensors |= {f"buffers.{k}": np.ascontiguousarray(v) for k, v in potential.buffers.items()}
+    tensors = {f"parameters.{k}": np.asarray(v, order="C") for k, v in potential.parameters.items()}
+    tensors |= {f"buffers.{k}": np.asarray(v, order="C") for k, v in potential.buffers.items()}
     with atomic_directory(path) as directory:
         write_json(directory / "model.json", description)
         # not save_file, whose files only their owner can read

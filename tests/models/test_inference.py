@@ -1,0 +1,143 @@
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+from forgefield.models import inference
+from forgefield.models.inference import Predictor, predict
+
+
+@pytest.fixture(scope="module")
+def predictor(potential):
+    return Predictor(potential, virial=True)
+
+
+@pytest.fixture(scope="module")
+def predictions(predictor, structures):
+    return list(predictor(structures))
+
+
+def test_forces_are_minus_the_energy_gradient(predictor, predictions, structures):
+    step = 1e-4
+    for which, atom, axis in [(0, 2, 1), (1, 0, 2), (2, 1, 0)]:
+        moved = []
+        for sign in (1, -1):
+            positions = structures[which].positions.copy()
+            positions[atom, axis] += sign * step
+            moved.append(replace(structures[which], positions=positions))
+        up, down = (_one(predictor, structures, which, s).energy for s in moved)
+        assert predictions[which].forces[atom, axis] == pytest.approx((down - up) / (2 * step), rel=1e-6, abs=1e-7)
+
+
+def test_stress_is_the_energy_gradient_by_strain(predictor, predictions, structures):
+    step = 1e-4
+    which = 1
+    for i, j in [(0, 0), (1, 2)]:
+        energies = []
+        for sign in (1, -1):
+            strain = np.eye(3)
+            strain[i, j] += sign * step / 2
+            strain[j, i] += sign * step / 2
+            s = structures[which]
+            strained = replace(s, positions=s.positions @ strain, cell=s.cell @ strain)
+            energies.append(_one(predictor, structures, which, strained).energy)
+        derivative = (energies[0] - energies[1]) / (2 * step)
+        assert predictions[which].stress[i, j] * structures[which].volume == pytest.approx(derivative, rel=1e-6)
+
+
+def test_only_whole_cells_have_a_stress(predictions):
+    assert [p.stress is not None for p in predictions] == [False, True, True, False, False, True]
+
+
+@pytest.mark.parametrize("which", ["rotation", "reflection"])
+def test_energies_are_invariant_and_forces_turn_along(predictor, predictions, structures, which):
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn)) * (1 if which == "rotation" else -1)
+    turned = [replace(s, positions=s.positions @ turn.T, cell=s.cell @ turn.T) for s in structures]
+    for before, after in zip(predictions, predictor(turned), strict=True):
+        assert after.energy == pytest.approx(before.energy, rel=1e-11)
+        np.testing.assert_allclose(after.forces, before.forces @ turn.T, atol=1e-10)
+        if before.stress is not None:
+            np.testing.assert_allclose(after.stress, turn @ before.stress @ turn.T, atol=1e-10)
+
+
+def test_order_of_atoms_and_place_do_not_matter(predictor, predictions, structures):
+    changed, orders = [], []
+    for s in structures:
+        order = np.random.default_rng(4).permutation(len(s))
+        changed.append(Structure(s.numbers[order], s.positions[order] + np.array([50.0, -20.0, 3.0]), s.cell, s.pbc))
+        orders.append(order)
+    for before, after, order in zip(predictions, predictor(changed), orders, strict=True):
+        assert after.energy == pytest.approx(before.energy, rel=1e-10)
+        np.testing.assert_allclose(after.forces, before.forces[order], atol=1e-9)
+
+
+def test_distant_parts_add_up(predictor, predictions, structures):
+    first, second = structures[0], structures[4]
+    both = Structure(
+        np.concatenate([first.numbers, second.numbers]),
+        np.concatenate([first.positions, second.positions + np.array([40.0, 0.0, 0.0])]),
+    )
+    joined = _one(predictor, structures, 0, both)
+    assert joined.energy == pytest.approx(predictions[0].energy + predictions[4].energy, rel=1e-11)
+
+
+def test_predictions_come_in_order_whatever_the_batch(predictor, predictions, potential, structures, monkeypatch):
+    for before, after in zip(predictions, Predictor(potential, batch=2)(structures), strict=True):
+        assert after.energy == pytest.approx(before.energy, rel=1e-12)
+        np.testing.assert_allclose(after.forces, before.forces, atol=1e-12)
+    monkeypatch.setattr(inference, "MAX_SLOTS", 1)
+    assert [len(group) for group, _ in predictor._groups(structures)] == [1] * len(structures)
+
+
+def test_structures_are_read_only_as_far_as_needed(potential, structures):
+    read = []
+    stream = predict(potential, (read.append(i) or s for i, s in enumerate(structures * 2)), batch=2)
+    next(stream)
+    assert len(read) == 3
+
+
+def test_similar_batches_share_one_shape(predictor, structures):
+    list(predictor(structures))
+    before = list(predictor._capacities)
+    list(predictor([replace(s, positions=s.positions * 1.01) for s in structures]))
+    list(predictor(structures[:4]))
+    assert predictor._capacities == before
+
+
+def test_shifts_are_added(predictor, predictions, potential, structures):
+    shifted = replace(potential, energy_shifts={1: 1e3, 6: -2e4, 8: 0.5})
+    expected = [
+        p.energy + sum(shifted.energy_shifts[z] for z in s.numbers)
+        for p, s in zip(predictions, structures, strict=True)
+    ]
+    again = Predictor(shifted, virial=True)
+    again._evaluate = predictor._evaluate
+    np.testing.assert_allclose([p.energy for p in again(structures)], expected, rtol=1e-14)
+
+
+def test_unknown_element_is_named_with_its_frame(potential):
+    iron = Structure(np.array([1, 26]), np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.5]]), source_index=7)
+    with pytest.raises(UserError, match=r"frame 7: element Fe is unknown to the model \(it knows H, C, O\)"):
+        list(predict(potential, [iron]))
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_precision_is_kept_from_and_left_to_the_caller(predictor, predictions, potential, structures, outside):
+    with jax.enable_x64(outside):
+        stream = predictor(structures)
+        first = next(stream)
+        assert jnp.arange(3.0).dtype == (jnp.float64 if outside else jnp.float32)
+        assert first.energy == predictions[0].energy
+        coarse = next(Predictor(potential, batch=1, precision="float32")(structures))
+    assert coarse.forces.dtype == np.float64
+    assert 1e-10 < np.abs(coarse.forces - first.forces).max() < 1e-4
+
+
+def _one(predictor, structures, which, replacement):
+    """The prediction for a replaced structure; the batch keeps its shape, so nothing is compiled again."""
+    return list(predictor([*structures[:which], replacement, *structures[which + 1 :]]))[which]
