@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-EPOCHS = 400
+EPOCHS = 100
 TRAINING = ("--config", f"training={{epochs: {EPOCHS}}}")
 
 

@@ -1,0 +1,121 @@
+"""The command line: its verbs, the scripts that are the same verbs, and what a mistake looks like."""
+
+import json
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from forgefield import __version__
+from forgefield.cli import main
+
+STAGES = ("convert", "import-model", "statistics", "train", "evaluate", "plot")
+MODELS = {"tiny": {"elements": ["H", "O"]}}
+DATASETS = {
+    "water": {
+        "source": "water.npz",
+        "units": {"energy": "kcal/mol", "length": "angstrom"},
+        "split": {"train": 4, "valid": 2, "test": 2},
+    }
+}
+CONFIG = {"dataset": "water", "model": "tiny", "datasets": DATASETS, "models": MODELS}
+
+
+@pytest.fixture
+def forgefield(monkeypatch, capsys, tmp_path):
+    """Runs `forgefield ARGUMENTS` in an empty directory; gives exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["forgefield", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code or 0, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def water(tmp_path):
+    """Eight frames of water in the sGDML layout."""
+    random = np.random.default_rng(0)
+    positions = np.array([[0.0, 0.0, 0.0], [0.96, 0.0, 0.0], [-0.24, 0.93, 0.0]]) + 0.02 * random.normal(size=(8, 3, 3))
+    np.savez(tmp_path / "water.npz", R=positions, z=[8, 1, 1], E=random.normal(size=8), F=random.normal(size=(8, 3, 3)))
+
+
+@pytest.mark.parametrize("verb", [*STAGES, "test", "predict", "doctor"])
+def test_every_verb_explains_itself(forgefield, verb):
+    code, output, _ = forgefield(verb, "--help")
+    assert code == 0
+    assert f"forgefield {verb}" in output
+
+
+def test_version(forgefield):
+    assert forgefield("--version") == (0, f"forgefield {__version__}\n", "")
+
+
+def test_help_loads_no_engine():
+    code = "import sys, forgefield.cli; print([m for m in ('jax', 'torch', 'mpi4py') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["convert", "import_model", "compute_statistics", "train", "evaluate", "plot"])
+def test_every_script_explains_itself(root, monkeypatch, capsys, name):
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--help"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(root / "scripts" / f"{name}.py"), run_name="__main__")
+    assert not end.value.code
+    assert "--config" in capsys.readouterr().out
+
+
+def test_convert_reads_its_configuration_from_text_and_writes_where_it_is_told(forgefield, water, tmp_path):
+    code, output, _ = forgefield("convert", "--config", json.dumps(CONFIG), "--output", "converted")
+    assert code == 0
+    assert output == "converted: 4 train, 2 valid, 2 test; of 8 frames 0 rejected, 0 unused\n"
+    files = {path.name for path in (tmp_path / "converted").iterdir()}
+    assert files == {"train.h5", "valid.h5", "test.h5", "conversion.json"}
+
+
+def test_convert_reads_a_file_and_overrides_and_knows_the_usual_place(forgefield, water, tmp_path):
+    (tmp_path / "my.yaml").write_text(json.dumps(CONFIG))
+    code, output, _ = forgefield("convert", "-c", "my.yaml", "--set", "datasets.water.split.train=3")
+    assert code == 0
+    assert output.startswith("results/datasets/water: 3 train")
+    assert (tmp_path / "results" / "datasets" / "water" / "train.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["convert"], "config/config.yaml"),
+        (["convert", "-c", json.dumps(CONFIG)], "water.npz: no such file"),
+        (["convert", "-c", json.dumps(CONFIG), "--dataset", "watr"], "did you mean water?"),
+        (["convert", "-c", json.dumps({"datasets": DATASETS})], "names no dataset"),
+        (["import-model", "-c", json.dumps(CONFIG), "--model", "tiyn"], "did you mean tiny?"),
+        (["import-model", "-c", json.dumps({"models": MODELS})], "names no model"),
+        (["train", "-c", json.dumps({"trainig": {}})], "training"),
+        (["train", "-c", json.dumps(CONFIG | {"runs": {"a": {}, "b": {}}})], "--run with one of: a, b"),
+        (["train", "-c", json.dumps(CONFIG), "--run", "water-tiny-jx"], "did you mean water-tiny-jax?"),
+        (["train", "-c", json.dumps(CONFIG)], "results/models/tiny"),
+        (["statistics", "-c", json.dumps(CONFIG)], "results/models/tiny"),
+        (["evaluate", "-c", json.dumps(CONFIG)], "results/models/tiny"),
+        (["plot", "-c", json.dumps(CONFIG)], "results/runs/water-tiny-jax"),
+        (["predict", "model", "in.xyz", "-o", "out.xyz"], "model: no model here"),
+    ],
+)
+def test_a_mistake_ends_with_one_line_and_exit_code_2(forgefield, arguments, message):
+    code, output, errors = forgefield(*arguments)
+    assert code == 2
+    assert output == ""
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    assert message in errors
+
+
+def test_a_usage_mistake_ends_with_exit_code_2_and_no_traceback(forgefield):
+    code, _, errors = forgefield("convert", "--datset", "water")
+    assert code == 2
+    assert "--dataset" in errors
+    assert "Traceback" not in errors
