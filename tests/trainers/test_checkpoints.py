@@ -1,5 +1,3 @@
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,15 +9,12 @@ from forgefield.trainers.checkpoints import (
     saved_checkpoints,
     set_aside_if_changed,
 )
-from forgefield.trainers.optimizers import optimizer, schedule
 
 PRINT = {"training.lr": 0.1, "data/train.h5": "f" * 64}
 
 
 def arrays(scale=1.0):
-    params = {"w": np.arange(3.0, dtype=np.float32) * scale, "scalar": np.float32(scale)}
-    state = optimizer("adamw", schedule(0.1, 10), clip_norm=1.0).init(jax.tree.map(jnp.asarray, params))
-    return {"params": params, "opt": state, "average": None}
+    return {"w": np.arange(3.0, dtype=np.float32) * scale, "scalar": np.array(scale)}
 
 
 def content(epoch):
@@ -31,13 +26,14 @@ def save(directory, *epochs):
 
 
 def test_comes_back_bit_for_bit(tmp_path):
-    save(tmp_path, 1)
-    loaded = load_newest(tmp_path, arrays(), PRINT)
-    assert jax.tree.structure(loaded.arrays) == jax.tree.structure(arrays())
-    for got, wanted in zip(jax.tree.leaves(loaded.arrays), jax.tree.leaves(arrays(1)), strict=True):
-        assert got.dtype == wanted.dtype
-        assert got.shape == np.shape(wanted)
-        assert np.array_equal(got, wanted)
+    (path,) = save(tmp_path, 1)
+    loaded = load_newest(tmp_path, PRINT)
+    assert loaded.path == path
+    assert loaded.arrays.keys() == arrays().keys()
+    for name, wanted in arrays(1).items():
+        assert loaded.arrays[name].dtype == wanted.dtype
+        assert loaded.arrays[name].shape == wanted.shape
+        assert np.array_equal(loaded.arrays[name], wanted)
     assert loaded.content["epoch"] == 1
 
 
@@ -47,7 +43,7 @@ def test_the_newest_two_are_kept(tmp_path):
 
 
 def test_nothing_saved(tmp_path):
-    assert load_newest(tmp_path / "absent", arrays(), PRINT) is None
+    assert load_newest(tmp_path / "absent", PRINT) is None
     assert set_aside_if_changed(tmp_path / "absent", tmp_path / "aside", PRINT) is None
 
 
@@ -57,20 +53,20 @@ def test_a_damaged_one_is_passed_over_with_a_warning(tmp_path, name):
     damaged = (newest / name).read_bytes()
     (newest / name).write_bytes(damaged[: len(damaged) // 2])
     with pytest.warns(UserWarning, match="epoch_000002: damaged"):
-        assert load_newest(tmp_path, arrays(), PRINT).content["epoch"] == 1
+        assert load_newest(tmp_path, PRINT).content["epoch"] == 1
 
 
 def test_all_damaged(tmp_path):
     (path,) = save(tmp_path, 1)
     (path / "arrays.safetensors").unlink()
     with pytest.warns(UserWarning, match="damaged"), pytest.raises(UserError, match="every checkpoint is damaged"):
-        load_newest(tmp_path, arrays(), PRINT)
+        load_newest(tmp_path, PRINT)
 
 
 def test_a_changed_setting_is_named(tmp_path):
     save(tmp_path, 1)
     with pytest.raises(UserError, match=r"training.lr was 0.1 and is now 0.2"):
-        load_newest(tmp_path, arrays(), PRINT | {"training.lr": 0.2})
+        load_newest(tmp_path, PRINT | {"training.lr": 0.2})
 
 
 def test_checkpoints_of_other_settings_are_set_aside(tmp_path):
@@ -80,14 +76,6 @@ def test_checkpoints_of_other_settings_are_set_aside(tmp_path):
     assert said == "data/train.h5 changed"
     assert saved_checkpoints(tmp_path / "now") == []
     assert len(saved_checkpoints(tmp_path / "aside")) == 1
-
-
-def test_another_model_is_refused(tmp_path):
-    save(tmp_path, 1)
-    other = arrays()
-    other["params"]["w"] = np.zeros(4, np.float32)
-    with pytest.raises(UserError, match=r"\['params'\]\['w'\] does not match"):
-        load_newest(tmp_path, other, PRINT)
 
 
 def test_half_written_ones_are_invisible_and_removed(tmp_path):

@@ -5,7 +5,8 @@ from pair_potential import NEIGHBORS
 
 from forgefield.data.batching import needed_capacity
 from forgefield.data.structures import Structure
-from forgefield.trainers.losses import Loss, Predicted, error_sums, metrics
+from forgefield.trainers.losses import Loss, Predicted, error_sums
+from forgefield.trainers.metrics import metrics
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
@@ -21,24 +20,25 @@ ARRAYS, CONTENT = "arrays.safetensors", "content.json"
 
 
 class Checkpoint(NamedTuple):
-    """Arrays as a pytree, and JSON content."""
+    """Where it is, its arrays by name, and JSON content."""
 
-    arrays: Any
+    path: Path
+    arrays: dict[str, np.ndarray]
     content: dict[str, Any]
 
 
-def save_checkpoint(directory: Path, epoch: int, arrays: Any, content: dict[str, Any]) -> Path:
+def save_checkpoint(directory: Path, epoch: int, arrays: Mapping[str, np.ndarray], content: dict[str, Any]) -> Path:
     """Write ``directory/epoch_NNNNNN``, then remove all but the newest two.
 
     Args:
         directory: of all checkpoints of a training.
         epoch: finished epochs.
-        arrays: a pytree of arrays; containers may be of any registered type.
+        arrays: by name, in C order.
         content: JSON content; must not hold NaN.
     """
     path = directory / f"epoch_{epoch:06d}"
     with atomic_directory(path) as temporary:
-        save_arrays(temporary / ARRAYS, arrays)
+        save_file(dict(arrays), temporary / ARRAYS)
         digest = sha256_of(temporary / ARRAYS)
         write_json(temporary / CONTENT, {"forgefield_format": FORMAT, "sha256": digest, **content})
     for old in saved_checkpoints(directory)[KEEP:]:
@@ -46,16 +46,15 @@ def save_checkpoint(directory: Path, epoch: int, arrays: Any, content: dict[str,
     return path
 
 
-def load_newest(directory: Path, template: Any, fingerprint: Mapping[str, Any]) -> Checkpoint | None:
+def load_newest(directory: Path, fingerprint: Mapping[str, Any]) -> Checkpoint | None:
     """The newest undamaged checkpoint, or None where there is none.
 
     Args:
         directory: of all checkpoints of a training.
-        template: a pytree like the one that was saved, for structure, names, shapes and types.
         fingerprint: must equal the one in the content.
 
     Raises:
-        UserError: there are checkpoints and all are damaged, or one is of other settings, data, model or optimizer.
+        UserError: there are checkpoints and all are damaged, or the newest is of other settings or data.
     """
     if not saved_checkpoints(directory):
         return None
@@ -65,7 +64,7 @@ def load_newest(directory: Path, template: Any, fingerprint: Mapping[str, Any]) 
             f"{path}: {key} was {saved} and is now {present}; set it back to continue, "
             f"or remove {directory} to start again"
         )
-    return Checkpoint(load_arrays(path / ARRAYS, template), content)
+    return Checkpoint(path, load_file(path / ARRAYS), content)
 
 
 def set_aside_if_changed(directory: Path, aside: Path, fingerprint: Mapping[str, Any]) -> str | None:
@@ -119,33 +118,6 @@ def remove_leftovers(directory: Path) -> None:
     """Remove what a killed process left half written."""
     for path in directory.glob(".epoch_*") if directory.is_dir() else ():
         shutil.rmtree(path)
-
-
-def save_arrays(path: Path, tree: Any) -> None:
-    """Write a pytree's arrays under the names of their places in it."""
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    # not ascontiguousarray, which turns scalars into vectors
-    save_file({jax.tree_util.keystr(k): np.asarray(v, order="C") for k, v in leaves}, path)
-
-
-def load_arrays(path: Path, template: Any) -> Any:
-    """Read a pytree of arrays written by :func:`save_arrays`.
-
-    Raises:
-        UserError: names, shapes or types are not those of ``template``.
-    """
-    saved = load_file(path)
-    leaves, structure = jax.tree_util.tree_flatten_with_path(template)
-    wanted = {jax.tree_util.keystr(k): v for k, v in leaves}
-    wrong = sorted(set(saved) ^ set(wanted)) or sorted(
-        k for k, v in wanted.items() if saved[k].shape != np.shape(v) or saved[k].dtype != np.asarray(v).dtype
-    )
-    if wrong:
-        raise UserError(
-            f"{path}: {wrong[0]} does not match this model or optimizer; "
-            "use the settings it was saved with, or another file"
-        )
-    return jax.tree_util.tree_unflatten(structure, [saved[k] for k in wanted])
 
 
 def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -15,22 +15,11 @@ from forgefield.data.batching import Batch, shift_energy
 from forgefield.data.loaders import BatchLoader, LoadedBatch
 from forgefield.data.prefetch import Prefetch
 from forgefield.data.structures import Structure
-from forgefield.trainers.losses import Predicted, metrics
+from forgefield.trainers.epoch_trainer import NotFiniteError
+from forgefield.trainers.losses import Predicted
+from forgefield.trainers.metrics import metrics
 from forgefield.trainers.parallel import sharded
 from forgefield.trainers.steps import StepInfo, TrainState
-
-
-class NotFiniteError(ArithmeticError):
-    """The loss or its gradient is NaN or infinite.
-
-    Attributes:
-        step: of the epoch, counted from 1.
-        frames: source indices of the batch's structures.
-    """
-
-    def __init__(self, step: int, frames: list[int]) -> None:
-        super().__init__(f"step {step}: the loss or its gradient is not finite, on source frames {frames}")
-        self.step, self.frames = step, frames
 
 
 def train_epoch(
@@ -74,7 +63,7 @@ def train_epoch(
 def evaluate(
     step: Callable[[Any, Batch], dict[str, Array]], params: Any, loader: BatchLoader, mesh: Mesh | None
 ) -> dict[str, float]:
-    """Metrics over all structures of a loader, each counted once; see :func:`forgefield.trainers.losses.metrics`."""
+    """Metrics over all structures of a loader, each counted once; see :func:`forgefield.trainers.metrics.metrics`."""
     sums: dict[str, float] = {}
     structures = 0
     with Prefetch(_placed(loader, 0, mesh)) as batches:

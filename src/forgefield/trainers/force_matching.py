@@ -1,10 +1,7 @@
 """Training an energy function on reference energies, forces and virials."""
 
 import difflib
-import math
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -21,20 +18,13 @@ from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.files import atomic_file
 from forgefield.trainers import epochs as loops
-from forgefield.trainers.checkpoints import (
-    load_arrays,
-    load_newest,
-    remove_leftovers,
-    save_arrays,
-    save_checkpoint,
-    saved_checkpoints,
-)
-from forgefield.trainers.history import HistoryRow, TrainingRecord, write_history
+from forgefield.trainers.epoch_trainer import EpochTrainer
+from forgefield.trainers.history import TrainingRecord
 from forgefield.trainers.losses import Loss
 from forgefield.trainers.optimizers import current_lr
 from forgefield.trainers.parallel import choose_mesh, replicated
-from forgefield.trainers.progress import TrainingProgress
 from forgefield.trainers.steps import EnergyTemplate, TrainState, evaluate_step, predict_step, train_step
+from forgefield.trainers.trees import load_arrays, named_arrays, save_arrays, tree_of
 
 Stage = Literal["training", "validation", "testing"]
 STAGES = ("training", "validation", "testing")
@@ -42,7 +32,7 @@ TERMS = ("U", "F", "virial")
 Dataset = Source | Sequence[Structure]
 
 
-class ForceMatching:
+class ForceMatching(EpochTrainer):
     """Fit the parameters of an energy function to reference data; the loss is in :mod:`forgefield.trainers.losses`.
 
     Args:
@@ -95,6 +85,14 @@ class ForceMatching:
         fingerprint: Mapping[str, Any] | None = None,
         progress: bool = True,
     ) -> None:
+        super().__init__(
+            early_stopping=early_stopping,
+            checkpoint_path=checkpoint_path,
+            checkpoint_every=checkpoint_every,
+            log_file=log_file,
+            fingerprint=fingerprint,
+            progress=progress,
+        )
         self._dtype = _floating_type(init_params)
         self._optimizer, self._template, self._neighbors = optimizer, energy_fn_template, nbrs_init
         self._mesh = choose_mesh(parallelism, mesh)
@@ -103,11 +101,7 @@ class ForceMatching:
             raise UserError(f"batch: {batch} is not a multiple of the {self._parts} devices that share it; change one")
         self._batch, self._eval_batch = batch, round_up(eval_batch or batch, self._parts or 1)
         self._loss = Loss(_checked_gammas(gammas or {"U": 1.0, "F": 1.0}), loss, huber_delta)
-        self._ema, self._patience, self._drop_last, self._seed = ema, early_stopping, drop_last, seed
-        self._checkpoints = None if checkpoint_path is None else Path(checkpoint_path)
-        self._checkpoint_every, self._log_file = checkpoint_every, None if log_file is None else Path(log_file)
-        self._fingerprint, self._show = dict(fingerprint or {}), progress
-        self._loaders: dict[str, BatchLoader] = {}
+        self._ema, self._drop_last, self._seed = ema, drop_last, seed
         self._start_from(init_params)
 
     # -- data ----------------------------------------------------------------------------------------------------
@@ -141,70 +135,20 @@ class ForceMatching:
 
     # -- training ------------------------------------------------------------------------------------------------
 
-    def train(self, epochs: int) -> None:
-        """Train until ``epochs`` epochs are done in all, counting those done before or restored by :meth:`resume`.
-
-        Raises:
-            UserError: no training data; or a loss is not finite, which names the frames of its batch.
-        """
-        self._check_data()
-        if not self._record.finished(epochs, self._patience):
-            for stage in ("training", "validation"):
-                if stage in self._loaders:
-                    self._loaders[stage].plan(epochs)
-            self._train_until(epochs)
-        if self._log_file:
-            write_history(self._log_file, self._record.rows)
-
-    def _train_until(self, epochs: int) -> None:
-        steps_per_epoch = len(self._loaders["training"])
-        with TrainingProgress(epochs, steps_per_epoch, self._record.epoch, quiet=not self._show) as progress:
-            while not self._record.finished(epochs, self._patience):
-                row = self._epoch(progress)
-                if self._record.add(row):
-                    self._best = _host_copy(self._validated)
-                due = row["epoch"] % self._checkpoint_every == 0 or self._record.finished(epochs, self._patience)
-                if self._checkpoints and due:
-                    self.save_trainer(self._checkpoints)
-                if self._log_file:
-                    write_history(self._log_file, self._record.rows)
-                progress.epoch(row)
-            if self._record.epoch < epochs:
-                progress.say(f"stopped early: no lower validation loss in the last {self._patience} epochs")
-
-    def _check_data(self) -> None:
-        if "training" not in self._loaders:
-            raise UserError("no training data; call set_dataset first")
-        if self._patience is not None and "validation" not in self._loaders:
-            raise UserError("early_stopping: it needs validation data; give some, or set it to null")
-
-    def _epoch(self, progress: TrainingProgress) -> HistoryRow:
-        start, epoch = time.perf_counter(), self._record.epoch
-        loader = self._loaders["training"]
-        try:
-            self._state, train_loss = loops.train_epoch(
-                self._train_step, self._state, loader, epoch, self._mesh, progress.step
-            )
-        except loops.NotFiniteError as error:
-            raise UserError(f"epoch {epoch + 1}, {error}; {self._way_out()}") from None
-        valid = self._metrics("validation", self._validated) if "validation" in self._loaders else {}
-        if not math.isfinite(valid.get("loss", 0.0)):
-            raise UserError(f"epoch {epoch + 1}: the validation loss is not finite; {self._way_out()}")
-        return HistoryRow(
-            epoch=epoch + 1,
-            step=self.step,
-            lr=current_lr(self._state.opt_state),
-            train_loss=train_loss,
-            valid_loss=valid.get("loss"),
-            valid_energy_mae_meV_per_atom=_milli(valid.get("energy_mae")),
-            valid_forces_mae_meV_per_A=_milli(valid.get("forces_mae")),
-            seconds=round(time.perf_counter() - start, 3),
+    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
+        self._state, loss = loops.train_epoch(
+            self._train_step, self._state, self._loaders["training"], epoch, self._mesh, on_step
         )
+        return loss
 
-    def _way_out(self) -> str:
-        kept = saved_checkpoints(self._checkpoints) if self._checkpoints else []
-        last = f"; the last good checkpoint is kept: {kept[0]}" if kept else ""
-        return f"check the labels of these frames, lower lr or set clip_norm{last}"
+    def _validate(self) -> dict[str, float]:
+        return self._metrics("validation", self._validated)
+
+    def _lr(self) -> float | None:
+        return current_lr(self._state.opt_state)
+
+    def _keep_best(self) -> None:
+        self._best = _host_copy(self._validated)
 
     @cached_property
     def _train_step(self) -> Any:
@@ -233,7 +177,7 @@ class ForceMatching:
         """Metrics of :attr:`best_params` on the data of a stage, each structure counted once.
 
         Returns:
-            See :func:`forgefield.trainers.losses.metrics`.
+            See :func:`forgefield.trainers.metrics.metrics`.
         """
         if stage not in self._loaders:
             raise UserError(f"no {stage} data; call set_dataset(dataset, {stage!r}) first")
@@ -270,45 +214,16 @@ class ForceMatching:
         return self._template(self._best)
 
     @property
-    def best_epoch(self) -> int:
-        """The epoch after which :attr:`best_params` were taken; 0 before training."""
-        return self._record.best_epoch
-
-    @property
     def step(self) -> int:
         """Optimizer steps done."""
         return int(self._state.step)
 
-    @property
-    def history(self) -> list[HistoryRow]:
-        """One row per finished epoch."""
-        return list(self._record.rows)
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return named_arrays({"state": self._state, "best": self._best})
 
-    def save_trainer(self, directory: Path | str) -> Path:
-        """Write everything that is needed to continue as if nothing had happened into a new checkpoint."""
-        arrays = {"state": self._state, "best": self._best}
-        content = {"record": asdict(self._record), "fingerprint": self._fingerprint}
-        return save_checkpoint(Path(directory), self._record.epoch, arrays, content)
-
-    def resume(self) -> int | None:
-        """Restore the newest checkpoint in ``checkpoint_path``.
-
-        Returns:
-            The number of epochs that are done, or None where there is no checkpoint.
-
-        Raises:
-            UserError: it belongs to other settings or data, which are named.
-        """
-        if self._checkpoints is None:
-            raise UserError("checkpoint_path: give one to resume from")
-        remove_leftovers(self._checkpoints)
-        saved = load_newest(self._checkpoints, {"state": self._state, "best": self._best}, self._fingerprint)
-        if saved is None:
-            return None
-        self._state = replicated(saved.arrays["state"], self._mesh)
-        self._best = saved.arrays["best"]
-        self._record = TrainingRecord(**saved.content["record"])
-        return self._record.epoch
+    def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
+        restored = tree_of(arrays, {"state": self._state, "best": self._best}, path)
+        self._state, self._best = replicated(restored["state"], self._mesh), restored["best"]
 
     def save_energy_params(self, path: Path | str) -> None:
         """Write :attr:`best_params` as safetensors."""
@@ -355,7 +270,3 @@ def _checked_gammas(gammas: Mapping[str, float]) -> dict[str, float]:
     if not any(weight > 0 for weight in gammas.values()):
         raise UserError("gammas: every weight is 0, so nothing would be trained; give one term a positive weight")
     return dict(gammas)
-
-
-def _milli(value: float | None) -> float | None:
-    return None if value is None else 1000.0 * value

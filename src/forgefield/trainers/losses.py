@@ -82,7 +82,7 @@ def per_structure_sum(per_atom: Array, graph: Graph) -> Array:
 
 
 def error_sums(loss: Loss, predicted: Predicted, graph: Graph, labels: Labels) -> dict[str, Array]:
-    """Sums over a batch from which :func:`metrics` makes means: nothing is lost when sums of batches are added."""
+    """Sums over a batch, for :func:`forgefield.trainers.metrics.metrics`: nothing is lost when they are added up."""
     energy, forces, virial = residuals(predicted, graph, labels)
     has_energy = (labels.energy_weight > 0).astype(energy.dtype)
     has_forces = (labels.forces_weight > 0).astype(energy.dtype)
@@ -94,20 +94,6 @@ def error_sums(loss: Loss, predicted: Predicted, graph: Graph, labels: Labels) -
         has_virial = (labels.virial_weight > 0).astype(energy.dtype)
         sums |= _sums("virial", virial * has_virial[:, None, None], 9 * has_virial.sum())
     return sums
-
-
-def metrics(sums: Mapping[str, float], n_structures: int) -> dict[str, float]:
-    """Means from added-up :func:`error_sums`: ``loss`` and MAE and RMSE of each label that the data have.
-
-    Returns:
-        ``energy_*`` in eV/atom, ``forces_*`` in eV/Å, ``virial_*`` in eV/atom.
-    """
-    out = {"loss": sums["loss"] / n_structures}
-    for name in ("energy", "forces", "virial"):
-        if count := sums.get(f"{name}_count", 0):
-            out[f"{name}_mae"] = sums[f"{name}_abs"] / count
-            out[f"{name}_rmse"] = (sums[f"{name}_sq"] / count) ** 0.5
-    return out
 
 
 def _sums(name: str, errors: Array, count: Array) -> dict[str, Array]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from forgefield.errors import UserError
@@ -38,8 +39,9 @@ def choose_mesh(parallelism: str, mesh: Mesh | None = None) -> Mesh | None:
 def replicated(tree: Any, mesh: Mesh | None) -> Any:
     """Put a copy of every array on every device of the mesh, or on the one device."""
     place = None if mesh is None else NamedSharding(mesh, PartitionSpec())
-    # a NumPy array may lend its memory to the device, where a step that consumes its state would write into it
-    return jax.device_put(tree, place, may_alias=False)
+    # device_put may lend a NumPy array's memory to one or more devices, where a step that consumes its state would
+    # write into it; the outputs of a compiled copy are each device's own
+    return jax.jit(lambda tree: jax.tree.map(jnp.copy, tree), out_shardings=place)(tree)
 
 
 def sharded(tree: Any, mesh: Mesh | None) -> Any:

@@ -1,0 +1,45 @@
+"""mace-torch's model behind this engine's interface."""
+
+import torch
+
+from forgefield.models.mace.torch_exchange import to_torch
+from forgefield.models.potential import Potential
+from forgefield.trainers.fabric.graphs import TorchGraph
+from forgefield.trainers.fabric.models import Predicted
+
+
+class MaceModel(torch.nn.Module):
+    """A :class:`~forgefield.trainers.fabric.models.TorchModel` around mace-torch's ScaleShiftMACE."""
+
+    def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.network = to_torch(potential, dtype)
+        self._names = tuple(potential.parameters)
+
+    def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
+        output = self.network(
+            _inputs(graph, len(self.network.atomic_numbers)), training=self.training, compute_virials=virial
+        )
+        return Predicted(output["interaction_energy"], output["forces"], output["virials"])
+
+    def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
+        own = dict(self.network.named_parameters())
+        return {name: own[name] for name in self._names}
+
+
+def _inputs(graph: TorchGraph, n_elements: int) -> dict[str, torch.Tensor]:
+    """mace-torch's input dictionary, which it changes."""
+    structures = len(graph.n_atoms)
+    return {
+        # a new leaf: mace-torch asks for its gradient, and the batch stays as it is
+        "positions": graph.positions.detach().clone(),
+        "node_attrs": torch.nn.functional.one_hot(graph.species, n_elements).to(graph.positions.dtype),
+        "edge_index": torch.stack([graph.sender, graph.receiver]),
+        "shifts": graph.shift,
+        # under strain mace-torch takes shifts as unit_shifts @ cell: with a cell of 1 Å they may be Cartesian
+        "unit_shifts": graph.shift,
+        "cell": torch.eye(3, dtype=graph.positions.dtype, device=graph.positions.device).repeat(structures, 1),
+        "batch": graph.atom_structure,
+        "ptr": torch.nn.functional.pad(graph.n_atoms.cumsum(0), (1, 0)),
+        "head": torch.zeros_like(graph.n_atoms),
+    }

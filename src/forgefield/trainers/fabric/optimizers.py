@@ -1,0 +1,53 @@
+"""Optimizer, learning rate, clipping and moving average with the numbers of :mod:`forgefield.trainers.optimizers`."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from forgefield.config.training import Schedule, TrainingConfig
+
+
+def schedule(lr: float, total_steps: int, settings: Schedule) -> Callable[[int], float]:
+    """Learning rate by step, counted from 0: a linear rise, then constant or falling to ``final_fraction * lr``."""
+    warmup, final = settings.warmup_steps, settings.final_fraction
+    decay_steps = max(total_steps - warmup - 1, 1)
+
+    def at(step: int) -> float:
+        if step < warmup:
+            return lr * (1 + step) / (warmup + 1)
+        done = min((step - warmup) / decay_steps, 1.0)
+        if settings.kind == "cosine":
+            return lr * (final + (1 - final) * 0.5 * (1 + math.cos(math.pi * done)))
+        return lr * final**done if settings.kind == "exponential" else lr
+
+    return at
+
+
+def optimizer(training: TrainingConfig, params: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """Adam or AdamW; the learning rate is set before each step."""
+    if training.optimizer == "adamw":
+        return torch.optim.AdamW(params, lr=training.lr, weight_decay=training.weight_decay)
+    return torch.optim.Adam(params, lr=training.lr)
+
+
+def clip_gradients(params: Iterable[torch.nn.Parameter], clip_norm: float | None) -> Tensor:
+    """Scale gradients to a global norm of at most ``clip_norm``; returns the norm before.
+
+    PyTorch's own ``clip_grad_norm_`` divides by the norm + 1e-6, which is not the same number.
+    """
+    gradients = [p.grad for p in params]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if clip_norm is not None and norm > clip_norm:
+        for gradient in gradients:
+            gradient.mul_(clip_norm / norm)
+    return norm
+
+
+@torch.no_grad()
+def update_average(average: Mapping[str, Tensor], params: Mapping[str, Tensor], decay: float, step: int) -> None:
+    """Exponential moving average after ``step`` steps, counted from 1, in place; its decay starts small."""
+    slow = min(decay, (1.0 + step) / (10.0 + step))
+    for name, value in average.items():
+        value.sub_(value - params[name], alpha=1.0 - slow)

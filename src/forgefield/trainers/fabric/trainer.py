@@ -1,0 +1,176 @@
+"""Force matching in PyTorch: the counterpart of :class:`forgefield.trainers.ForceMatching`."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.fabric import Fabric
+from lightning.fabric.plugins.environments import LightningEnvironment
+from torch import Tensor
+
+from forgefield.config.training import TrainingConfig
+from forgefield.data.loaders import BatchLoader, Source
+from forgefield.data.prefetch import Prefetch
+from forgefield.models.potential import Potential
+from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
+from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch
+from forgefield.trainers.fabric.losses import error_sums, per_structure
+from forgefield.trainers.fabric.models import torch_model
+from forgefield.trainers.fabric.optimizers import clip_gradients, optimizer, schedule, update_average
+from forgefield.trainers.fabric.state import TrainState, host_copies
+from forgefield.trainers.metrics import metrics
+
+
+class FabricTrainer(EpochTrainer):
+    """Fit a potential's parameters to reference data, on one GPU where there is one, else on the CPU.
+
+    Args:
+        potential: where training starts.
+        training: batches, loss, optimizer and all other settings.
+        checkpoint_path, log_file, fingerprint, progress: see :class:`~forgefield.trainers.epoch_trainer.EpochTrainer`.
+    """
+
+    def __init__(
+        self,
+        potential: Potential,
+        training: TrainingConfig,
+        *,
+        checkpoint_path: Path | str | None = None,
+        log_file: Path | str | None = None,
+        fingerprint: Mapping[str, Any] | None = None,
+        progress: bool = True,
+    ) -> None:
+        super().__init__(
+            early_stopping=training.early_stopping,
+            checkpoint_path=checkpoint_path,
+            checkpoint_every=training.checkpoint_every,
+            log_file=log_file,
+            fingerprint=fingerprint,
+            progress=progress,
+        )
+        self._training = training
+        self._neighbors = DirectedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts)
+        self._fabric = one_process(training.precision)
+        model = torch_model(potential, getattr(torch, training.precision))
+        params = model.potential_parameters()
+        model.requires_grad_(False)
+        for parameter in params.values():
+            parameter.requires_grad_(True)
+        own_optimizer = optimizer(training, params.values())
+        self._model, self._optimizer = self._fabric.setup(model, own_optimizer)
+        average = None if training.ema is None else {k: p.detach().clone() for k, p in params.items()}
+        self._state = TrainState(params, own_optimizer, average)
+        self._best = self._state.validated()
+
+    def set_datasets(self, training: Source, validation: Source | None = None) -> None:
+        """Give the data: structures in eV and Å, as of an open store."""
+        settings = self._training
+        self._loaders["training"] = self._loader(
+            training, settings.batch, seed=settings.seed, drop_last=settings.drop_last
+        )
+        if validation is not None:
+            self._loaders["validation"] = self._loader(validation, settings.eval_batch)
+        steps = len(self._loaders["training"]) * settings.epochs
+        self._schedule = schedule(settings.lr, steps, settings.schedule)
+
+    @property
+    def step(self) -> int:
+        """Optimizer steps done."""
+        return self._state.step
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        """The parameters as the last step left them, by the potential's names."""
+        return host_copies(self._state.params)
+
+    @property
+    def best_params(self) -> dict[str, np.ndarray]:
+        """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
+        return self._best
+
+    # -- epochs --------------------------------------------------------------------------------------------------
+
+    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
+        self._model.train()
+        loader, losses = self._loaders["training"], []
+        # init_tensor: the type to which Fabric converts what a model returns
+        with Prefetch(loader.epoch(epoch)) as batches, self._fabric.init_tensor():
+            for loaded in batches:
+                loss, norm = self._train_step(self._fabric.to_device(loaded.batch))
+                losses.append(loss)
+                if not (math.isfinite(loss) and math.isfinite(norm)):
+                    frames = sorted(s.source_index for s in loader.structures(loaded.rows))
+                    raise NotFiniteError(len(losses), frames)
+                on_step(loss)
+        return float(np.mean(losses))
+
+    def _train_step(self, batch: TorchBatch) -> tuple[float, float]:
+        """One optimizer step; returns the loss before it, and the gradient's norm before clipping."""
+        training, state = self._training, self._state
+        self._optimizer.zero_grad()
+        loss = self._losses(batch).sum() / training.batch
+        self._fabric.backward(loss)
+        for parameter in state.params.values():
+            # without edges some parameters have no part in the loss; the optimizer's moments still decay
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        norm = clip_gradients(state.params.values(), training.clip_norm)
+        for group in state.optimizer.param_groups:
+            group["lr"] = self._schedule(state.step)
+        self._optimizer.step()
+        state.step += 1
+        if state.average is not None:
+            update_average(state.average, state.params, training.ema, state.step)
+        return float(loss.detach()), float(norm)
+
+    def _losses(self, batch: TorchBatch) -> Tensor:
+        predicted = self._model(batch.graph, self._virial)
+        return per_structure(self._training.loss, predicted, *batch)
+
+    def _validate(self) -> dict[str, float]:
+        self._model.eval()
+        loader, sums, structures = self._loaders["validation"], {}, 0
+        with Prefetch(loader.epoch(0)) as batches, self._fabric.init_tensor(), self._state.averaged():
+            for loaded in batches:
+                batch = self._fabric.to_device(loaded.batch)
+                structures += len(loaded.rows)
+                predicted = self._model(batch.graph, self._virial)
+                for name, value in error_sums(self._training.loss, predicted, *batch).items():
+                    sums[name] = sums.get(name, 0.0) + value
+        return metrics(sums, structures)
+
+    @property
+    def _virial(self) -> bool:
+        """Whether the virial term is computed."""
+        return self._training.loss.virial > 0 and any(x.source.has_virial for x in self._loaders.values())
+
+    def _lr(self) -> float:
+        return self._state.optimizer.param_groups[0]["lr"]
+
+    # -- parameters and files ------------------------------------------------------------------------------------
+
+    def _keep_best(self) -> None:
+        self._best = self._state.validated()
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return self._state.arrays() | {f"best/{name}": value for name, value in self._best.items()}
+
+    def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
+        self._state.restore(arrays, path)
+        self._best = {k.removeprefix("best/"): v for k, v in arrays.items() if k.startswith("best/")}
+
+    def _loader(self, source: Source, batch: int, **settings: Any) -> BatchLoader:
+        return BatchLoader(source, self._neighbors, batch, dtype=np.dtype(self._training.precision), **settings)
+
+
+def one_process(precision: str) -> Fabric:
+    """Fabric for this process alone, whatever launcher started it: on the first GPU or on the CPU."""
+    return Fabric(
+        accelerator="cuda" if torch.cuda.is_available() else "cpu",
+        devices=1,
+        precision={"float32": "32-true", "float64": "64-true"}[precision],
+        plugins=[LightningEnvironment()],
+    )

@@ -1,0 +1,135 @@
+import csv
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+import yaml
+from pair_potential import random_structures
+
+from forgefield.config import load_config
+from forgefield.data.store import StoreWriter
+from forgefield.errors import UserError
+from forgefield.files import write_json
+from forgefield.models.mace.initial import initial_potential
+from forgefield.models.mace.settings import MaceSettings
+from forgefield.models.potential import load_potential, save_potential
+from forgefield.trainers.run import train_run
+from forgefield.units import Units
+
+SETTINGS = MaceSettings(
+    r_max=4.0,
+    hidden_channels=4,
+    l_max=1,
+    correlation=(2,),
+    interactions=("RealAgnosticInteractionBlock",),
+    n_bessel=4,
+    polynomial_cutoff=5,
+    radial_mlp=(8,),
+    mlp_channels=4,
+)
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_this_process(monkeypatch):
+    """A run's settings of JAX end with the test; nothing is cached in the user's home."""
+    monkeypatch.setenv("FORGEFIELD_ALLOCATOR", "default")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    """Directories of data and model, and the file of statistics."""
+    rng = np.random.default_rng(0)
+    data = [
+        replace(s, energy=-200.0 * (s.numbers == 8).sum(), forces=rng.normal(size=(len(s), 3)))
+        for s in random_structures(14, largest=5)
+    ]
+    for split, part in {"train": data[:10], "valid": data[10:]}.items():
+        write_store(tmp_path / "data" / f"{split}.h5", part)
+    save_potential(initial_potential((1, 8), SETTINGS, seed=0), tmp_path / "model")
+    statistics = {"energy_shifts": {"H": 0.0, "O": -200.0}, "force_rms": 1.0, "neighbors": {"average": 2.0}}
+    write_json(tmp_path / "statistics.json", statistics)
+    return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"
+
+
+def write_store(path, structures):
+    path.parent.mkdir(exist_ok=True)
+    with StoreWriter(
+        path,
+        n_structures=len(structures),
+        max_atoms=max(map(len, structures)),
+        units=Units("eV", "angstrom"),
+        dtype="float64",
+        has_virial=False,
+        attributes={"split": path.stem, "source": "made up", "source_sha256": "0"},
+    ) as writer:
+        writer.append(structures)
+
+
+def settings(**training):
+    training = {"batch": 5, "epochs": 2, "schedule": {"kind": "constant"}} | training
+    config = {
+        "dataset": "d",
+        "datasets": {"d": {"source": "d.xyz", "units": {"energy": "eV", "length": "angstrom"}}},
+        "model": "m",
+        "models": {"m": {"elements": ["H", "O"]}},
+        "training": training,
+    }
+    return load_config(config).run("d-m-jax")
+
+
+def history(output):
+    with open(output / "history.csv") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
+    output = tmp_path / "run"
+    train_run(settings(), *inputs, output)
+    assert [row["epoch"] for row in history(output)] == ["1", "2"]
+    assert "epoch 2/2" in capfd.readouterr().err
+    assert yaml.safe_load((output / "config.yaml").read_text())["training"]["batch"] == 5
+    trained, start = load_potential(output / "model"), load_potential(inputs[1])
+    assert trained.energy_shifts == {1: 0.0, 8: -200.0}
+    assert trained.parameters.keys() == start.parameters.keys()
+    assert all(v.dtype == np.float32 for v in trained.parameters.values())
+    assert all(np.any(trained.parameters[k] != start.parameters[k].astype(np.float32)) for k in start.parameters)
+
+    before = (output / "history.csv").read_bytes(), (output / "model" / "weights.safetensors").read_bytes()
+    (output / "history.csv").unlink()
+    train_run(settings(), *inputs, output)  # complete: only writes what it knows
+    assert ((output / "history.csv").read_bytes(), (output / "model" / "weights.safetensors").read_bytes()) == before
+    assert "continues after epoch 2, step 4" in capfd.readouterr().err
+
+    train_run(settings(epochs=3), *inputs, output)
+    rows = history(output)
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+    assert before[0].decode().splitlines() == (output / "history.csv").read_text().splitlines()[:3]
+
+    train_run(settings(lr=0.002), *inputs, output)
+    assert "training starts anew, because training.lr was 0.001 and is now 0.002" in capfd.readouterr().err
+    assert [float(row["lr"]) for row in history(output)] == pytest.approx([0.002, 0.002])
+    assert (output / "checkpoints-before").is_dir()
+
+
+def test_an_element_that_the_model_does_not_know(inputs, tmp_path):
+    foreign = [replace(s, numbers=np.full(len(s), 17)) for s in random_structures(5)]
+    write_store(inputs[0] / "valid.h5", foreign)
+    with pytest.raises(UserError, match=r"valid.h5: the model .* does not know Cl \(it knows H, O\)"):
+        train_run(settings(), *inputs, tmp_path / "run")
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_a_missing_input_is_named(inputs, tmp_path):
+    (inputs[0] / "train.h5").unlink()
+    with pytest.raises(UserError, match=r"train.h5: no such file; run the stage that makes it first"):
+        train_run(settings(), *inputs, tmp_path / "run")
+
+
+def test_engines_that_cannot_train_here(inputs, tmp_path):
+    config = settings()
+    with pytest.raises(UserError, match="choose one of auto, single, jax"):
+        train_run(config.model_copy(update={"parallelism": "mpi"}), *inputs, tmp_path / "run")
