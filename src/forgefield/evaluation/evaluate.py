@@ -1,4 +1,4 @@
-"""Metrics and per-structure predictions of one run, each structure counted exactly once.
+"""Metrics and per-structure predictions of one run, each structure counted exactly once, in double precision.
 
 ``metrics.json`` holds ``units`` by quantity and, as ``splits[split][variant][quantity]``, the numbers n, absent, mae,
 rmse, r2 and max. The variants of a fine-tuned run are ``foundation`` (as it came), ``refitted`` (the same with energy
@@ -13,6 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from forgefield.config import RunConfig
 from forgefield.data.batching import shift_energy
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
@@ -21,15 +22,16 @@ from forgefield.evaluation.columns import prediction_columns, reference_columns
 from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
 from forgefield.evaluation.predictions import create_predictions, real_atoms, write_rows
 from forgefield.files import atomic_file, read_json, write_json
-from forgefield.models.inference import Prediction, predict
+from forgefield.models.inference import Prediction, Predictor
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
+from forgefield.statistics.compute import require_known_elements
 from forgefield.statistics.reference import iter_structures
 
 CHUNK = 256
 
 
-def evaluate_run(config: Any, data: Path, foundation: Path, statistics: Path, run: Path) -> dict[str, Any]:
+def evaluate_run(config: RunConfig, data: Path, foundation: Path, statistics: Path, run: Path) -> dict[str, Any]:
     """Evaluate a run on the splits that its config names and write its metrics and predictions files.
 
     Args:
@@ -43,65 +45,83 @@ def evaluate_run(config: Any, data: Path, foundation: Path, statistics: Path, ru
         The content of ``metrics.json``.
 
     Raises:
-        UserError: a model predicts a number that is not finite.
+        UserError: a structure has an element that the model does not know, or a prediction is not finite.
     """
-    models = _models(foundation, statistics, run)
-    splits = {
-        split: _evaluate_split(split, data / f"{split}.h5", models, config, run) for split in config.evaluation.splits
+    potentials = _potentials(foundation, statistics, run)
+    sources = {split: data / f"{split}.h5" for split in config.evaluation.splits}
+    virial = any(_has_virial(source) for source in sources.values())
+    # the refitted model differs from the foundation by energy shifts alone, so it is not run a second time
+    predictors = {
+        variant: Predictor(potential, batch=config.training.eval_batch, virial=virial)
+        for variant, potential in potentials.items()
+        if variant != "refitted"
     }
+    splits = {}
+    for split, source in sources.items():
+        with Store(source) as store:
+            require_known_elements(store, next(iter(potentials.values())), foundation)
+            splits[split] = _evaluate_split(split, store, potentials, predictors, run)
     metrics = {"units": METRIC_UNITS, "splits": splits}
     write_json(run / "metrics.json", metrics)
     return metrics
 
 
-def _models(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
+def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
     start, trained = load_potential(foundation), load_potential(run / "model")
     if not start.pretrained:
         return {"trained": trained}
     return {"foundation": start, "refitted": apply_statistics(start, read_json(statistics)), "finetuned": trained}
 
 
-def _evaluate_split(split: str, source: Path, models: Mapping[str, Potential], config: Any, run: Path) -> dict:
-    with Store(source) as store, atomic_file(run / f"predictions_{split}.h5") as temporary:
-        quantities = ("energy_per_atom", "energy", "forces") + (("stress",) if store.has_virial else ())
-        sums = {variant: {quantity: ErrorSums() for quantity in quantities} for variant in models}
-        with h5py.File(temporary, "w") as file:
-            create_predictions(
-                file, split, list(models), n=len(store), max_atoms=store.max_atoms, stress=store.has_virial
-            )
-            start = 0
-            for columns in _columns(store, models, config):
-                write_rows(file, start, columns)
-                start += len(columns["n_atoms"])
-                for variant in models:
-                    _add(sums[variant], columns, variant)
+def _has_virial(source: Path) -> bool:
+    with Store(source) as store:
+        return store.has_virial
+
+
+def _evaluate_split(
+    split: str,
+    store: Store,
+    potentials: Mapping[str, Potential],
+    predictors: Mapping[str, Predictor],
+    run: Path,
+) -> dict[str, dict[str, Any]]:
+    """Write the predictions of one split and return its metrics by variant and quantity."""
+    quantities = ("energy_per_atom", "energy", "forces") + (("stress",) if store.has_virial else ())
+    sums = {variant: {quantity: ErrorSums() for quantity in quantities} for variant in potentials}
+    with atomic_file(run / f"predictions_{split}.h5") as temporary, h5py.File(temporary, "w") as file:
+        create_predictions(
+            file, split, list(potentials), n=len(store), max_atoms=store.max_atoms, stress=store.has_virial
+        )
+        start = 0
+        for columns in _columns(store, potentials, predictors):
+            write_rows(file, start, columns)
+            start += len(columns["n_atoms"])
+            for variant in potentials:
+                _add(sums[variant], columns, variant)
     return {variant: {quantity: s.result() for quantity, s in by.items()} for variant, by in sums.items()}
 
 
-def _columns(store: Store, models: Mapping[str, Potential], config: Any) -> Iterator[dict[str, np.ndarray]]:
+def _columns(
+    store: Store, potentials: Mapping[str, Potential], predictors: Mapping[str, Predictor]
+) -> Iterator[dict[str, np.ndarray]]:
     """Reference and predictions in chunks of structures, as columns of the predictions file."""
     structures = iter_structures(store)
-    settings = {"batch": config.training.eval_batch, "precision": config.evaluation.precision}
-    streams = {
-        variant: predict(potential, iter_structures(store), virial=store.has_virial, **settings)
-        for variant, potential in models.items()
-        if variant != "refitted"
-    }
+    streams = {variant: predict(iter_structures(store)) for variant, predict in predictors.items()}
     while chunk := list(islice(structures, CHUNK)):
         columns = reference_columns(chunk, store.has_virial)
         for variant, stream in streams.items():
             predictions = list(islice(stream, len(chunk)))
             _require_finite(variant, chunk, predictions, store.path)
             columns |= prediction_columns(variant, predictions, store.has_virial)
-        if "refitted" in models:
-            columns |= _refitted_columns(chunk, columns, models["refitted"], models["foundation"])
+        if "refitted" in potentials:
+            columns |= _refitted_columns(chunk, columns, potentials["refitted"], potentials["foundation"])
         yield columns
 
 
 def _refitted_columns(
     structures: Sequence[Structure], columns: dict[str, np.ndarray], refitted: Potential, foundation: Potential
 ) -> dict[str, np.ndarray]:
-    """The refitted model differs from the foundation by energy shifts alone, so it is not run a second time."""
+    """The foundation's columns with other energy shifts."""
     corrections = {z: refitted.energy_shifts[z] - foundation.energy_shifts[z] for z in foundation.elements}
     changed = {k.replace("foundation/", "refitted/"): v for k, v in columns.items() if k.startswith("foundation/")}
     changed["refitted/energy"] = changed["refitted/energy"] + [shift_energy(s, corrections) for s in structures]

@@ -64,7 +64,7 @@ def parity_values(predictions: Path, quantity: Quantity, variant: str) -> Iterat
 
 
 def parity_figure(
-    predictions: Path, quantity: Quantity, panels: Sequence[tuple[str, str]], metrics: dict[str, Any], colormap: str
+    predictions: Path, quantity: Quantity, panels: Sequence[tuple[str, str]], metrics: dict[str, Any]
 ) -> Figure:
     """One panel per (variant, title), all with the same axes and color scale.
 
@@ -73,7 +73,6 @@ def parity_figure(
         quantity: what to compare.
         panels: variants of the model with their titles.
         metrics: of its split, by variant and quantity.
-        colormap: matplotlib's name of the colors of the density.
     """
     center = _reference_mean(predictions, quantity) if quantity.centered else 0.0
     low, high = _common_range(predictions, quantity, [variant for variant, _ in panels], center)
@@ -84,7 +83,7 @@ def parity_figure(
     figure = Figure(figsize=(0.9 + 3.1 * len(panels), 3.5), layout="compressed")
     all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (variant, title), count, density in zip(all_axes, panels, counts, densities, strict=True):
-        points = _draw_density(axes, edges, count, density, norm, colormap)
+        points = _draw_density(axes, edges, count, density, norm)
         _decorate(axes, quantity, title, metrics[variant][quantity.name], (low, high))
     figure.supxlabel(f"reference {quantity.label} ({quantity.unit})", fontsize="medium")
     figure.supylabel(f"predicted {quantity.label} ({quantity.unit})", fontsize="medium")
@@ -116,7 +115,7 @@ def _histogram(values: Iterator[Values], edges: np.ndarray) -> np.ndarray:
 
 
 def _draw_density(
-    axes: Axes, edges: np.ndarray, counts: np.ndarray, density: np.ndarray, norm: LogNorm, colormap: str
+    axes: Axes, edges: np.ndarray, counts: np.ndarray, density: np.ndarray, norm: LogNorm
 ) -> PathCollection:
     """One point per occupied grid cell, which is narrower than the point, so that any number of values can be drawn."""
     centers = (edges[1:] + edges[:-1]) / 2
@@ -124,7 +123,7 @@ def _draw_density(
     order = np.argsort(density[x, y], kind="stable")  # dense cells on top
     x, y = x[order], y[order]
     return axes.scatter(
-        centers[x], centers[y], c=density[x, y], norm=norm, cmap=colormap, s=5, linewidths=0, rasterized=True, zorder=2
+        centers[x], centers[y], c=density[x, y], norm=norm, cmap="viridis", s=5, linewidths=0, rasterized=True, zorder=2
     )
 
 

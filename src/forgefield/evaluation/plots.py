@@ -1,9 +1,8 @@
 """All pictures of one run, drawn from its files alone."""
 
-from difflib import get_close_matches
 from pathlib import Path
 
-from matplotlib import colormaps, rc_context
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from forgefield.config.evaluation import PlotsConfig
@@ -19,7 +18,6 @@ STYLE = {
     "svg.fonttype": "path",
     "svg.hashsalt": "forgefield",
 }
-NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # so that equal numbers give equal bytes
 TITLES = {
     "energy": [("refitted", "zero-shot, energy shifts refitted"), ("finetuned", "fine-tuned")],
     "forces": [("foundation", "zero-shot"), ("finetuned", "fine-tuned")],
@@ -38,11 +36,8 @@ def plot_run(run: Path, config: PlotsConfig) -> list[Path]:
         The pictures' paths.
 
     Raises:
-        UserError: the run has not been evaluated, or the color map is unknown.
+        UserError: the run has not been evaluated.
     """
-    if config.colormap not in colormaps:
-        nearest = get_close_matches(config.colormap, colormaps, n=1, cutoff=0.0)[0]
-        raise UserError(f"plots.colormap: matplotlib has no color map {config.colormap!r}; did you mean {nearest!r}?")
     if not (run / "metrics.json").exists():
         raise UserError(f"{run}: no metrics.json; evaluate the run first with `forgefield evaluate`")
     splits = read_json(run / "metrics.json")["splits"]
@@ -53,15 +48,15 @@ def plot_run(run: Path, config: PlotsConfig) -> list[Path]:
         for name, quantity in QUANTITIES.items():
             panels = [(v, t) for v, t in TITLES[name] if v in metrics] or [("trained", "trained from scratch")]
             if metrics[panels[0][0]].get(quantity.name, {"n": 0})["n"]:
-                figure = parity_figure(run / f"predictions_{split}.h5", quantity, panels, metrics, config.colormap)
+                figure = parity_figure(run / f"predictions_{split}.h5", quantity, panels, metrics)
                 paths += _save(figure, run / f"parity_{name}", config)
         paths += _save(learning_curve_figure(run / "history.csv"), run / "learning_curve", config)
     return paths
 
 
 def _save(figure: Figure, stem: Path, config: PlotsConfig) -> list[Path]:
-    paths = [stem.with_suffix(f".{name}") for name in config.formats]
-    for path, name in zip(paths, config.formats, strict=True):
+    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    for path, metadata in zip(paths, (None, {"Date": None}), strict=True):  # equal numbers give equal bytes
         with atomic_file(path) as temporary:
-            figure.savefig(temporary, format=name, dpi=config.dpi, metadata=NO_DATE.get(name))
+            figure.savefig(temporary, format=path.suffix[1:], dpi=config.dpi, metadata=metadata)
     return paths

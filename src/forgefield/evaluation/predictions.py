@@ -16,6 +16,7 @@ import numpy as np
 from forgefield import __version__
 
 FORMAT = 1
+CHUNK_BYTES = 2**18
 UNITS = {"energy": "eV", "forces": "eV/angstrom", "stress": "eV/angstrom^3"}
 
 
@@ -41,8 +42,10 @@ def create_predictions(
 
 
 def _create(file: h5py.File, name: str, shape: tuple[int, ...], dtype: type) -> h5py.Dataset:
+    if shape[0] == 0:
+        return file.create_dataset(name, shape, dtype)
     row = int(np.prod(shape[1:])) * np.dtype(dtype).itemsize
-    chunk = (min(shape[0], max(1, 2**18 // row)), *shape[1:])
+    chunk = (min(shape[0], max(1, CHUNK_BYTES // row)), *shape[1:])
     return file.create_dataset(name, shape, dtype, chunks=chunk, compression="gzip", compression_opts=1, shuffle=True)
 
 

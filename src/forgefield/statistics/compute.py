@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from ase.data import chemical_symbols
 
+from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
 from forgefield.data.store import Store
 from forgefield.errors import UserError
@@ -31,7 +32,7 @@ SCALARS = {
 """Columns of the table with one row per structure; ``counts`` (E,), atoms of each element, comes after them."""
 
 
-def compute_statistics(train: Path, model_dir: Path, config: Any) -> dict[str, Any]:
+def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -> dict[str, Any]:
     """Statistics of a training store for one model, as finite JSON content with its units.
 
     Args:

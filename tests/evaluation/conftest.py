@@ -1,0 +1,95 @@
+"""A run's files made without training: stores, a foundation model, its statistics and a model that differs from it."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from forgefield.config.evaluation import EvaluationConfig, StatisticsConfig
+from forgefield.config.training import TrainingConfig
+from forgefield.data.store import StoreWriter
+from forgefield.data.structures import Structure
+from forgefield.files import write_json
+from forgefield.models.mace.initial import initial_potential
+from forgefield.models.mace.settings import MaceSettings
+from forgefield.models.potential import save_potential
+from forgefield.statistics import compute_statistics
+from forgefield.units import Units
+
+
+@pytest.fixture(scope="session")
+def foundation():
+    """A small MACE for H, C and O with random weights, said to be pretrained."""
+    settings = MaceSettings(
+        r_max=3.0,
+        hidden_channels=2,
+        l_max=1,
+        correlation=(1,),
+        interactions=("RealAgnosticResidualInteractionBlock",),
+        n_bessel=4,
+        polynomial_cutoff=5,
+        radial_mlp=(4,),
+        mlp_channels=2,
+        scale=5.0,
+    )
+    potential = initial_potential([1, 6, 8], settings, seed=0)
+    return replace(potential, pretrained=True, energy_shifts={1: -13.0, 6: -1030.0, 8: -2040.0})
+
+
+@pytest.fixture(scope="session")
+def structures():
+    """Eleven labelled structures of one to five atoms: every third without energy, every fourth without forces."""
+    rng = np.random.default_rng(0)
+    made = []
+    for i in range(11):
+        n = 1 + i % 5
+        periodic = i % 2 == 0
+        made.append(
+            Structure(
+                numbers=rng.choice([1, 6, 8], n),
+                positions=np.arange(n)[:, None] * [1.1, 0.3, 0.0] + rng.normal(0, 0.1, (n, 3)),
+                cell=np.eye(3) * 6.0 if periodic else np.zeros((3, 3)),
+                pbc=np.full(3, periodic),
+                energy=None if i % 3 == 2 else -500.0 * n + rng.normal(),
+                forces=None if i % 4 == 3 else rng.normal(0, 1, (n, 3)),
+                virial=rng.normal(0, 1, (3, 3)) if periodic else None,
+                source_index=100 + i,
+            )
+        )
+    return made
+
+
+@pytest.fixture(scope="session")
+def run_files(tmp_path_factory, foundation, structures):
+    """Paths ``data``, ``foundation``, ``statistics`` and ``run``, and a ``config``; not to be changed."""
+    root = tmp_path_factory.mktemp("results")
+    paths = SimpleNamespace(
+        data=root / "data",
+        foundation=root / "foundation",
+        statistics=root / "statistics.json",
+        run=root / "runs" / "tiny",
+    )
+    for split in ("train", "valid", "test"):
+        write_store(paths.data / f"{split}.h5", structures)
+    trained = {k: 1.1 * v for k, v in foundation.parameters.items()}
+    save_potential(foundation, paths.foundation)
+    save_potential(replace(foundation, parameters=trained), paths.run / "model")
+    write_json(paths.statistics, compute_statistics(paths.data / "train.h5", paths.foundation, StatisticsConfig()))
+    # three at a time, which divides neither the number of structures nor the chunks of the files
+    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=3), evaluation=EvaluationConfig())
+    return paths
+
+
+def write_store(path, structures):
+    """Structures in eV and Å to a store in kJ/mol and nm."""
+    with StoreWriter(
+        path,
+        n_structures=len(structures),
+        max_atoms=5,
+        units=Units("kJ/mol", "nm"),
+        dtype=np.float64,
+        has_virial=True,
+        attributes={"source": "made up", "source_sha256": "", "split": path.stem},
+    ) as writer:
+        writer.append(structures)
