@@ -39,12 +39,12 @@ def foundation():
 
 @pytest.fixture(scope="session")
 def structures():
-    """Eleven labelled structures of one to five atoms: every third without energy, every fourth without forces."""
+    """Eleven labelled structures of four or five atoms: every third without energy, every fourth without forces."""
     rng = np.random.default_rng(0)
     made = []
     for i in range(11):
-        n = 1 + i % 5
-        periodic = i % 2 == 0
+        n = 4 + i % 2
+        periodic = i % 5 < 2
         made.append(
             Structure(
                 numbers=rng.choice([1, 6, 8], n),
@@ -70,14 +70,14 @@ def run_files(tmp_path_factory, foundation, structures):
         statistics=root / "statistics.json",
         run=root / "runs" / "tiny",
     )
-    for split in ("train", "valid", "test"):
+    for split in ("train", "test"):
         write_store(paths.data / f"{split}.h5", structures)
     trained = {k: 1.1 * v for k, v in foundation.parameters.items()}
     save_potential(foundation, paths.foundation)
     save_potential(replace(foundation, parameters=trained), paths.run / "model")
     write_json(paths.statistics, compute_statistics(paths.data / "train.h5", paths.foundation, StatisticsConfig()))
-    # three at a time, which divides neither the number of structures nor the chunks of the files
-    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=3), evaluation=EvaluationConfig())
+    # four at a time, which divides neither the number of structures nor the chunks of the test
+    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=4), evaluation=EvaluationConfig(splits=["test"]))
     return paths
 
 

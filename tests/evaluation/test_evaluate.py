@@ -19,7 +19,7 @@ from forgefield.models.potential import load_potential, save_potential
 def evaluated(run_files):
     """The run after evaluation; its metrics as returned, and the chunk made small so that the last one is ragged."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "CHUNK", 4)
+        patch.setattr(module, "CHUNK", 3)
         metrics = evaluate_run(
             run_files.config, run_files.data, run_files.foundation, run_files.statistics, run_files.run
         )
@@ -50,7 +50,7 @@ def test_predictions_file_holds_every_structure_once_in_order(evaluated, structu
 
 def test_absent_labels_are_nan_and_units_are_named(evaluated, structures):
     files, _ = evaluated
-    with h5py.File(files.run / "predictions_valid.h5") as file:
+    with h5py.File(files.run / "predictions_test.h5") as file:
         np.testing.assert_array_equal(np.isnan(file["reference/energy"]), [s.energy is None for s in structures])
         np.testing.assert_array_equal(
             np.isnan(file["reference/forces"][:, 0, 0]), [s.forces is None for s in structures]

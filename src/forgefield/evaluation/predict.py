@@ -16,8 +16,8 @@ from forgefield.data.sources.files import find_files
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.files import atomic_file
-from forgefield.models.inference import Prediction, predict
-from forgefield.models.potential import load_potential
+from forgefield.models.inference import Prediction, check_elements, predict
+from forgefield.models.potential import Potential, load_potential
 
 
 def predict_file(
@@ -43,7 +43,7 @@ def predict_file(
     if output.suffix not in (".extxyz", ".xyz"):
         raise UserError(f"{output}: predictions are written as extended XYZ; give a name that ends in .extxyz or .xyz")
     potential = load_potential(model_dir)
-    structures, ahead = tee(_structures(source))
+    structures, ahead = tee(_structures(source, potential))
     predictions = predict(potential, ahead, batch=batch, precision=precision, virial=True)
     n = 0
     with atomic_file(output) as temporary, open(temporary, "w") as file:
@@ -55,7 +55,7 @@ def predict_file(
     return n
 
 
-def _structures(source: Path) -> Iterator[Structure]:
+def _structures(source: Path, potential: Potential) -> Iterator[Structure]:
     frames = ((path, frame) for path in find_files(source) for frame in read_ase(path, ase_format(path, "auto"), []))
     for index, (path, frame) in enumerate(frames):
         structure = Structure(
@@ -66,6 +66,10 @@ def _structures(source: Path) -> Iterator[Structure]:
             source_index=index,
         )
         check_structure(structure, f"{path}, frame {index}")
+        try:
+            check_elements(structure, potential)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
         yield structure
 
 

@@ -1,0 +1,135 @@
+"""Pictures and the table of a run whose predictions are made up."""
+
+import io
+import json
+
+import h5py
+import numpy as np
+import pytest
+from rich.console import Console
+
+from forgefield.config.evaluation import PlotsConfig
+from forgefield.errors import UserError
+from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
+from forgefield.evaluation.parity import QUANTITIES, parity_figure, parity_values
+from forgefield.evaluation.plots import plot_run
+from forgefield.evaluation.predictions import create_predictions, write_rows
+from forgefield.evaluation.summary import print_summary
+from forgefield.files import write_json
+
+HISTORY = """epoch,step,lr,train_loss,valid_loss,valid_energy_mae_meV_per_atom,valid_forces_mae_meV_per_A,seconds
+1,10,0.001,2.0,3.0,9.0,80.0,1.5
+2,20,0.001,1.0,2.0,,40.0,1.5
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """30 structures of 2 and 3 atoms: errors of exactly 0.2 eV and 0.1 eV/Å, and a tenth of that after training."""
+    rng = np.random.default_rng(0)
+    n_atoms = np.arange(30) % 2 + 2
+    energy, forces = rng.normal(-400, 1, 30), rng.normal(0, 1, (30, 3, 3))
+    forces[n_atoms == 2, 2] = 0.0
+    columns = {
+        "n_atoms": n_atoms,
+        "source_index": np.arange(30),
+        "reference/energy": energy,
+        "reference/forces": forces,
+    }
+    errors = {"foundation": (9.0, 0.1), "refitted": (0.2, 0.1), "finetuned": (0.02, 0.01)}
+    for variant, (of_energy, of_forces) in errors.items():
+        columns |= {f"{variant}/energy": energy + of_energy, f"{variant}/forces": forces + of_forces}
+    write_run(tmp_path / "tiny", columns, list(errors))
+    return tmp_path / "tiny"
+
+
+def write_run(path, columns, variants):
+    path.mkdir()
+    n = len(columns["n_atoms"])
+    with h5py.File(path / "predictions_test.h5", "w") as file:
+        create_predictions(file, "test", variants, n=n, max_atoms=3, stress=False)
+        write_rows(file, 0, columns)
+    metrics = {variant: {} for variant in variants}
+    for variant in variants:
+        for name in ("energy", "forces"):
+            sums = ErrorSums()
+            for pair in parity_values(path / "predictions_test.h5", QUANTITIES[name], variant):
+                sums.add(*pair)
+            metrics[variant][QUANTITIES[name].name] = sums.result()
+    write_json(path / "metrics.json", {"units": METRIC_UNITS, "splits": {"test": metrics}})
+    (path / "history.csv").write_text(HISTORY)
+
+
+def test_all_pictures_are_written_whole_and_small(run):
+    paths = plot_run(run, PlotsConfig(dpi=60))
+    names = [
+        f"{stem}.{form}" for stem in ("parity_energy", "parity_forces", "learning_curve") for form in ("png", "svg")
+    ]
+    assert [p.name for p in paths] == names
+    for path in paths:
+        start = path.read_bytes()[:8]
+        assert start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else start.startswith(b"<?xml")
+        assert path.stat().st_size < 300_000
+    assert not list(run.glob(".*"))
+
+
+def test_equal_numbers_give_equal_bytes(run):
+    config = PlotsConfig(dpi=60)
+    first = [path.read_bytes() for path in plot_run(run, config)]
+    assert [path.read_bytes() for path in plot_run(run, config)] == first
+
+
+def test_values_leave_out_padding_and_absent_labels(run):
+    """15 structures of 3 atoms and 15 of 2, less one structure of 2 atoms without forces."""
+    with h5py.File(run / "predictions_test.h5", "a") as file:
+        file["reference/forces"][0] = np.nan
+    ((reference, predicted),) = parity_values(run / "predictions_test.h5", QUANTITIES["forces"], "finetuned")
+    assert reference.size == 3 * (15 * 3 + 14 * 2)
+    np.testing.assert_allclose(predicted - reference, 0.01)
+
+
+def test_panels_share_axes_and_state_their_errors_with_units(run):
+    metrics = json.loads((run / "metrics.json").read_text())["splits"]["test"]
+    panels = [("refitted", "zero-shot"), ("finetuned", "fine-tuned")]
+    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], panels, metrics)
+    left, right = figure.axes[:2]
+    assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
+    assert [left.get_title(), right.get_title()] == ["zero-shot", "fine-tuned"]
+    text = right.texts[0].get_text()
+    assert "N = 30" in text
+    assert f"MAE = {1000 * metrics['finetuned']['energy_per_atom']['mae']:.3g} meV/atom" in text
+    assert "eV/atom" in figure.get_supxlabel()
+    drawn = left.collections[0].get_offsets()
+    assert len(drawn) <= 30
+    assert abs(drawn[:, 0].mean()) < 50  # relative to the mean reference, not near -160 eV/atom
+
+
+def test_a_run_from_scratch_has_one_panel(tmp_path):
+    columns = {
+        "n_atoms": np.full(4, 3),
+        "source_index": np.arange(4),
+        "reference/energy": np.arange(4.0),
+        "reference/forces": np.ones((4, 3, 3)),
+        "trained/energy": np.arange(4.0),
+        "trained/forces": np.ones((4, 3, 3)),
+    }
+    write_run(tmp_path / "scratch", columns, ["trained"])
+    assert len(plot_run(tmp_path / "scratch", PlotsConfig(dpi=60))) == 6
+
+
+def test_a_run_without_metrics_says_what_to_do(tmp_path):
+    with pytest.raises(UserError, match=r"no metrics\.json; evaluate the run first"):
+        plot_run(tmp_path, PlotsConfig())
+
+
+def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):
+    (run / "parity_energy.png").touch()
+    output = io.StringIO()
+    print_summary(run, Console(file=output, width=80))
+    text = output.getvalue()
+    assert max(map(len, text.splitlines()[:-1])) <= 80
+    row = next(line for line in text.splitlines() if "fine-tuned" in line)
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells == ["test", "fine-tuned", "8.33", "8.5", "10", "10"]
+    assert "meV/atom" in text
+    assert f"Parity plot: {run / 'parity_energy.png'}" in text

@@ -1,0 +1,60 @@
+"""``predict_file`` against predictions made directly."""
+
+import ase.io
+import numpy as np
+import pytest
+from ase import Atoms
+from ase.build import molecule
+from ase.constraints import FixAtoms
+from ase.stress import full_3x3_to_voigt_6_stress
+
+from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+from forgefield.evaluation.predict import predict_file
+from forgefield.models.inference import predict
+
+
+@pytest.fixture
+def frames():
+    """Two molecules, one with a fixed atom and an energy of its own, and a periodic cell."""
+    water, methanol = molecule("H2O"), molecule("CH3OH")
+    water.set_constraint(FixAtoms([0]))
+    water.info["energy"] = 99.0
+    cell = Atoms("COH", [[0.0, 0, 0], [1.2, 0, 0], [0, 1.1, 0]], cell=[4.0, 4.0, 4.0], pbc=True)
+    return [water, methanol, cell]
+
+
+def test_every_frame_in_order_with_energy_forces_and_stress(frames, foundation, run_files, tmp_path):
+    ase.io.write(tmp_path / "in.traj", frames)
+    assert predict_file(run_files.foundation, tmp_path / "in.traj", tmp_path / "out.extxyz") == 3
+    structures = [Structure(a.numbers, a.positions, np.array(a.cell), a.pbc) for a in frames]
+    expected = list(predict(foundation, structures, virial=True))
+    written = ase.io.read(tmp_path / "out.extxyz", ":")
+    for atoms, original, prediction in zip(written, frames, expected, strict=True):
+        np.testing.assert_array_equal(atoms.numbers, original.numbers)
+        np.testing.assert_allclose(atoms.positions, original.positions, atol=1e-8)
+        assert atoms.get_potential_energy() == pytest.approx(prediction.energy, rel=1e-12)
+        np.testing.assert_allclose(atoms.get_forces(), prediction.forces, atol=1e-8)
+    stress = full_3x3_to_voigt_6_stress(expected[2].stress)
+    np.testing.assert_allclose(written[2].get_stress(), stress, atol=1e-12)
+    assert "stress" not in written[0].calc.results
+
+
+def test_an_unknown_element_is_named_and_leaves_no_file(run_files, tmp_path):
+    ase.io.write(tmp_path / "in.xyz", [molecule("H2O"), molecule("NH3")])
+    with pytest.raises(UserError, match=r"in\.xyz: frame 1: element N is unknown"):
+        predict_file(run_files.foundation, tmp_path / "in.xyz", tmp_path / "out.xyz")
+    assert [p.name for p in tmp_path.iterdir()] == ["in.xyz"]
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "message"),
+    [
+        ("missing.xyz", "out.xyz", "no such file"),
+        ("in.xyz", "out.traj", "ends in .extxyz"),
+    ],
+)
+def test_wrong_files_are_refused(source, output, message, run_files, tmp_path):
+    ase.io.write(tmp_path / "in.xyz", molecule("H2O"))
+    with pytest.raises(UserError, match=message):
+        predict_file(run_files.foundation, tmp_path / source, tmp_path / output)
