@@ -1,14 +1,19 @@
 """Every format that ASE reads, frame by frame."""
 
 import difflib
+import lzma
+import shutil
+import tempfile
 import warnings
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import ase.db
 import ase.io
 import numpy as np
-from ase.io.formats import filetype, ioformats
+from ase.io.formats import filetype, get_compression, ioformats, open_with_compression
 
 from forgefield.data.sources.frames import RawFrame
 from forgefield.errors import UserError
@@ -43,7 +48,15 @@ def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
     Raises:
         UserError: ASE cannot read the file; the message holds ASE's own.
     """
-    frames = _database(path) if form in ("db", "json") else ase.io.iread(path, ":", form, do_not_split_by_at_sign=True)
+    with _uncompressed(path) as plain:
+        yield from _frames(path, plain, form, warn)
+
+
+def _frames(path: Path, plain: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
+    """Frames of ``plain``, which messages call by the name ``path`` that the user knows."""
+    frames = (
+        _database(plain) if form in ("db", "json") else ase.io.iread(plain, ":", form, do_not_split_by_at_sign=True)
+    )
     number = 0
     while True:
         with warnings.catch_warnings(record=True) as caught:
@@ -60,6 +73,22 @@ def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
             return
         yield _raw(atoms)
         number += 1
+
+
+@contextmanager
+def _uncompressed(path: Path) -> Iterator[Path]:
+    """The file, or a plain copy: ASE seeks in its files, and in compressed ones each seek reads from the beginning."""
+    if get_compression(str(path))[1] is None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / path.stem
+        try:
+            with open_with_compression(str(path), "rb") as source, open(plain, "wb") as target:
+                shutil.copyfileobj(source, target)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            raise UserError(f"{path}: cannot be decompressed ({_text(error)}); get the file again") from None
+        yield plain
 
 
 def _database(path: Path) -> Iterator[ase.Atoms]:
