@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -18,31 +19,42 @@ def test_order_depends_on_seed_and_epoch_only():
     assert sorted(epoch_order(20, seed=1, epoch=2)) == list(range(20))
 
 
-def test_short_last_batch_is_kept_or_dropped():
-    order = np.arange(10)
-    assert [len(b) for b in split_batches(order, 4)] == [4, 4, 2]
-    assert [len(b) for b in split_batches(order, 4, drop_last=True)] == [4, 4]
-    assert np.concatenate(split_batches(order, 4)).tolist() == list(range(10))
+def test_the_last_batch_may_be_short():
+    assert [b.tolist() for b in split_batches(np.arange(10), 4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
 def test_needs_are_those_of_the_largest_part():
     all_sizes = Sizes(np.array([3, 4, 30, 2, 5]), np.array([10, 20, 100, 5, 30]), np.array([2, 3, 9, 1, 4]))
-    batches = [np.array([0, 1, 2, 3]), np.array([4])]  # with two parts: 0+1 | 2+3, and 4 | nothing
-    assert batch_needs(all_sizes, batches, parts=2).tolist() == [[32, 112, 9], [8, 32, 4]]
-    assert batch_needs(all_sizes, batches, parts=1).tolist() == [[40, 144, 9], [8, 32, 4]]
+    order = np.arange(5)  # with two parts: 0+1 | 2+3, and 4 | nothing
+    assert batch_needs(all_sizes, order, batch=4, parts=2).tolist() == [[32, 112, 9], [8, 32, 4]]
+    assert batch_needs(all_sizes, order, batch=4, parts=1).tolist() == [[40, 144, 9], [8, 32, 4]]
+    assert batch_needs(all_sizes, order[:4], batch=4, parts=2).tolist() == [[32, 112, 9]]
+
+
+def test_needs_agree_with_a_plain_loop():
+    s = sizes(47)
+    order = epoch_order(47, seed=0, epoch=0)
+    for parts in (1, 2, 3):
+        got = batch_needs(s, order, batch=6, parts=parts)
+        for need, rows in zip(got, split_batches(order, 6), strict=True):
+            pieces = [p for p in np.array_split(rows, parts) if len(p)]
+            assert need[0] == -(-max(s.atoms[p].sum() for p in pieces) // 8) * 8
+            assert need[1] == -(-(max(s.pairs[p].sum() for p in pieces) + 1) // 16) * 16
+            assert need[2] == s.neighbors[rows].max()
 
 
 def test_few_shapes_hold_every_batch_and_save_work():
     s = sizes(400)
-    needs = np.concatenate([batch_needs(s, split_batches(epoch_order(400, 0, e), 4), parts=1) for e in range(30)])
-    shapes = choose_capacities(needs, structures=4)
+    counts = Counter(
+        tuple(need) for e in range(30) for need in batch_needs(s, epoch_order(400, 0, e), batch=4, parts=1).tolist()
+    )
+    shapes = choose_capacities(counts, structures=4)
     assert 1 < len(shapes) <= MAX_SHAPES
-    assert all(shapes[-1].holds(Capacity(4, *need)) for need in needs)
+    assert all(shapes[-1].holds(Capacity(4, *need)) for need in counts)
     assert all(larger.holds(smaller) for smaller, larger in pairwise(shapes))
 
 
 def test_alike_batches_or_a_short_training_get_one_shape():
-    alike = np.tile([72, 480, 20], (5000, 1))
-    assert choose_capacities(alike, structures=4) == [Capacity(4, 72, 480, 20)]
-    short = batch_needs(sizes(40), split_batches(np.arange(40), 4), parts=1)
+    assert choose_capacities({(72, 480, 20): 5000}, structures=4) == [Capacity(4, 72, 480, 20)]
+    short = Counter(map(tuple, batch_needs(sizes(40), np.arange(40), batch=4, parts=1).tolist()))
     assert len(choose_capacities(short, structures=4)) == 1

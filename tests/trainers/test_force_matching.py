@@ -293,5 +293,5 @@ def test_mistaken_data(labelled):
 
 
 def test_float64_without_x64():
-    with pytest.raises(UserError, match="jax_enable_x64"):
+    with jax.enable_x64(False), pytest.raises(UserError, match="jax_enable_x64"):
         ForceMatching(arrays(START), optax.sgd(0.1), morse_template, PackedNeighbors(5.0, (1, 8)), batch=2)

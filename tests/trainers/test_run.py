@@ -9,7 +9,7 @@ from pair_potential import random_structures
 
 from forgefield.config import load_config
 from forgefield.data.store import StoreWriter
-from forgefield.errors import UserError
+from forgefield.errors import MachineError, UserError
 from forgefield.files import write_json
 from forgefield.models.mace.initial import initial_potential
 from forgefield.models.mace.settings import MaceSettings
@@ -133,3 +133,9 @@ def test_engines_that_cannot_train_here(inputs, tmp_path):
     config = settings()
     with pytest.raises(UserError, match="choose one of auto, single, jax"):
         train_run(config.model_copy(update={"parallelism": "mpi"}), *inputs, tmp_path / "run")
+
+
+def test_a_file_that_cannot_be_written(inputs, tmp_path):
+    (tmp_path / "run" / "config.yaml").mkdir(parents=True)
+    with pytest.raises(MachineError, match=r"config.yaml.*run again: training continues"):
+        train_run(settings(), *inputs, tmp_path / "run")

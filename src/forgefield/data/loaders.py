@@ -1,5 +1,6 @@
 """From stored or listed structures to packed batches: order, neighbor lists, few shapes."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -144,27 +145,32 @@ class BatchLoader:
 
     def __len__(self) -> int:
         """Batches per epoch."""
-        return len(self.epoch_rows(0))
+        return len(split_batches(self.order(0), self.batch))
 
-    def epoch_rows(self, epoch: int) -> list[np.ndarray]:
-        """The row numbers of each batch of an epoch."""
+    def order(self, epoch: int) -> np.ndarray:
+        """The row numbers of all structures of an epoch, batch after batch."""
         if self.seed is None:
-            order = np.argsort(self.sizes.pairs, kind="stable")
-        else:
-            order = epoch_order(len(self.source), self.seed, epoch)
-        return split_batches(order, self.batch, self.drop_last)
+            return np.argsort(self.sizes.pairs, kind="stable")
+        order = epoch_order(len(self.source), self.seed, epoch)
+        return order[: len(order) - len(order) % self.batch] if self.drop_last else order
 
     def plan(self, epochs: int) -> None:
         """Choose the shapes for epochs 0 to ``epochs - 1``, so that a training compiles few functions."""
-        distinct = epochs if self.seed is not None else 1
-        needs = [batch_needs(self.sizes, self.epoch_rows(e), self.parts or 1) for e in range(distinct)]
-        repeats = 1 if self.seed is not None else epochs
-        self.capacities = choose_capacities(np.concatenate(needs * repeats), self.batch // (self.parts or 1))
+        counts: Counter[tuple[int, int, int]] = Counter()
+        for epoch in range(epochs if self.seed is not None else 1):
+            needs, number = np.unique(self._needs(self.order(epoch)), axis=0, return_counts=True)
+            counts.update(dict(zip(map(tuple, needs.tolist()), number.tolist(), strict=True)))
+        if self.seed is None:
+            counts = Counter({need: number * epochs for need, number in counts.items()})
+        self.capacities = choose_capacities(counts, self.batch // (self.parts or 1))
+
+    def _needs(self, order: np.ndarray) -> np.ndarray:
+        return batch_needs(self.sizes, order, self.batch, self.parts or 1)
 
     def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
         """The packed batches of an epoch that was planned."""
-        for rows in self.epoch_rows(epoch):
-            need = batch_needs(self.sizes, [rows], self.parts or 1)[0]
+        for rows in split_batches(self.order(epoch), self.batch):
+            need = self._needs(rows)[0]
             capacity = next(c for c in self.capacities if c.holds(Capacity(0, *need)))
             parts = np.array_split(rows, self.parts or 1)
             packed = [self._pack(part, rows, capacity) for part in parts]

@@ -1,6 +1,6 @@
 """Which structures make which batch, and the few shapes that all batches of a training are packed into."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -27,37 +27,47 @@ def epoch_order(n: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(n)
 
 
-def split_batches(order: np.ndarray, batch: int, drop_last: bool = False) -> list[np.ndarray]:
-    """Consecutive batches of ``order``; the last one may be short unless it is dropped."""
-    stop = len(order) - len(order) % batch if drop_last else len(order)
-    return [order[i : min(i + batch, stop)] for i in range(0, stop, batch)]
+def split_batches(order: np.ndarray, batch: int) -> list[np.ndarray]:
+    """Consecutive batches of ``order``; the last one may be short."""
+    return [order[i : i + batch] for i in range(0, len(order), batch)]
 
 
-def batch_needs(sizes: Sizes, batches: Sequence[np.ndarray], parts: int) -> np.ndarray:
-    """(len(batches), 3) atoms, pairs and neighbor slots that the largest part of each batch needs, as packed."""
-    rows = np.concatenate(batches)
-    lengths = [[len(p) for p in np.array_split(b, parts) if len(p)] for b in batches]
-    flat = np.concatenate(lengths)
-    part_starts = np.cumsum(flat) - flat
-    batch_starts = np.cumsum([0, *(len(x) for x in lengths[:-1])])
-    atoms = np.maximum.reduceat(np.add.reduceat(sizes.atoms[rows], part_starts), batch_starts)
-    pairs = np.maximum.reduceat(np.add.reduceat(sizes.pairs[rows], part_starts), batch_starts)
-    neighbors = np.maximum.reduceat(np.maximum.reduceat(sizes.neighbors[rows], part_starts), batch_starts)
+def batch_needs(sizes: Sizes, order: np.ndarray, batch: int, parts: int) -> np.ndarray:
+    """Atoms, pairs and neighbor slots, as packed, that the largest part of each batch needs.
+
+    Args:
+        sizes: of all structures.
+        order: (n,) rows of the structures, batch after batch.
+        batch: structures per batch.
+        parts: what each batch is divided into.
+
+    Returns:
+        (ceil(n / batch), 3) integers.
+    """
+    full, rest = divmod(len(order), batch)
+    short = np.array([len(part) for part in np.array_split(range(rest), parts) if len(part)], dtype=np.int64)
+    lengths = np.concatenate([np.full(full * parts, batch // parts), short])
+    part_starts = np.cumsum(lengths) - lengths
+    batch_starts = np.arange(0, full * parts + len(short), parts)
+    atoms = np.maximum.reduceat(np.add.reduceat(sizes.atoms[order], part_starts), batch_starts)
+    pairs = np.maximum.reduceat(np.add.reduceat(sizes.pairs[order], part_starts), batch_starts)
+    neighbors = np.maximum.reduceat(np.maximum.reduceat(sizes.neighbors[order], part_starts), batch_starts)
     return np.stack([_rounded(atoms, ATOM_STEP), _rounded(pairs + 1, PAIR_STEP), np.maximum(neighbors, 1)], axis=1)
 
 
-def choose_capacities(needs: np.ndarray, structures: int) -> list[Capacity]:
-    """At most :data:`MAX_SHAPES` capacities, ascending, the last of which holds every batch in ``needs``.
+def choose_capacities(counts: Mapping[tuple[int, int, int], int], structures: int) -> list[Capacity]:
+    """At most :data:`MAX_SHAPES` capacities, ascending, the last of which holds every batch.
 
     Args:
-        needs: (m, 3) from :func:`batch_needs`, one row per batch of the whole training.
+        counts: how many batches of the whole training have each need of :func:`batch_needs`.
         structures: the number of structures each capacity holds.
     """
-    needs, counts = np.unique(needs, axis=0, return_counts=True)
+    needs = np.array(sorted(counts), dtype=np.int64)
     order = np.argsort(_cost(needs), kind="stable")
+    number = np.array([counts[tuple(need)] for need in needs[order].tolist()])
     # a shape serves all batches up to some cost, so it must hold the largest need in each direction among them
     shapes = np.maximum.accumulate(needs[order], axis=0)
-    done = np.cumsum(counts[order])
+    done = np.cumsum(number)
     cost = _cost(shapes)
     last = len(shapes) - 1
     candidates = np.unique(np.searchsorted(done, np.linspace(0, done[-1], CANDIDATES, endpoint=False)[1:]))
