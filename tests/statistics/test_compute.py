@@ -74,6 +74,14 @@ def test_a_pretrained_model_is_corrected_by_what_it_leaves(statistics_of, untrai
     assert statistics["residual"]["after"]["mae"] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_structures_count_alike_per_atom_whatever_their_size(statistics_of, untrained):
+    """H2 with 1 eV/atom and H4 with 0: per atom the best shift is 0.5 eV; totals would make it 0.2."""
+    chain = Structure(np.ones(4, int), np.arange(4)[:, None] * [0.9, 0.0, 0.0], energy=0.0)
+    statistics = statistics_of([hydrogen(2.0), chain], untrained)
+    assert statistics["energy_shifts"]["H"] == pytest.approx(0.5)
+    assert statistics["residual"]["after"] == pytest.approx({"mae": 0.5, "rmse": 0.5})
+
+
 def test_one_molecule_names_its_elements(statistics_of, untrained):
     statistics = statistics_of([water(-9.0), water(-11.0)], untrained)
     assert statistics["composition"]["rank"] == 1

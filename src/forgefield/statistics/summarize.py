@@ -23,7 +23,8 @@ def summarize(table: np.ndarray, elements: list[int], potential: Potential, thre
             absolute deviation).
     """
     target = table["energy"] - table["model_energy"]
-    weights = np.where(np.isnan(target), 0.0, table["energy_weight"])
+    # errors per atom are what training minimizes and evaluation reports, so they are what the fit minimizes
+    weights = np.where(np.isnan(target), 0.0, table["energy_weight"]) / table["n_atoms"] ** 2
     fit = fit_shifts(table["counts"], target, weights)
     residual = (target - table["counts"] @ fit.shifts) / table["n_atoms"]
     old = potential.energy_shifts if potential.pretrained else dict.fromkeys(potential.energy_shifts, 0.0)
