@@ -65,6 +65,11 @@ class EpochTrainer(ABC):
     def step(self) -> int:
         """Optimizer steps done."""
 
+    @property
+    @abstractmethod
+    def best_params(self) -> Any:
+        """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
+
     @abstractmethod
     def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
         """All steps of an epoch; returns the mean of their losses. Raises NotFiniteError."""

@@ -4,29 +4,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import jax
-import numpy as np
 import yaml
 from ase.data import chemical_symbols
 
 from forgefield.config import RunConfig
-from forgefield.data.loaders import PackedNeighbors
 from forgefield.data.store import Store
-from forgefield.errors import UserError
+from forgefield.errors import MachineError, UserError
 from forgefield.files import atomic_file, read_json, sha256_of
-from forgefield.models.energy import energy_function
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.statistics import apply_statistics
 from forgefield.trainers.checkpoints import set_aside_if_changed
-from forgefield.trainers.force_matching import ForceMatching
-from forgefield.trainers.optimizers import optimizer, schedule
-from forgefield.trainers.parallel import METHODS, data_mesh
-from forgefield.trainers.runtime import configure_jax
+from forgefield.trainers.epoch_trainer import EpochTrainer
 
+ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
 # what may change between the parts of a training that was interrupted
 FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch"}
 
@@ -47,9 +42,10 @@ def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, outp
 
     Raises:
         UserError: settings, data and model do not fit together, or the loss is not finite.
+        MachineError: a file cannot be written; the last checkpoint is kept.
     """
-    _check_engine(config)
-    configure_jax(precision=config.training.precision, devices=config.devices)
+    engine = _engine(config.backend)
+    engine.prepare(config)
     potential = apply_statistics(load_potential(model), read_json(statistics))
     checkpoints = output / "checkpoints"
     fingerprint = dict(_fingerprint(config, data, model, statistics))
@@ -59,59 +55,28 @@ def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, outp
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         for store in (train, valid):
             _check_elements(store, potential, model)
-        trainer = _trainer(config, potential, len(train), checkpoints, output / "history.csv", fingerprint)
-        trainer.set_datasets(train, valid if len(valid) else None)
+        files = {"checkpoints": checkpoints, "log_file": output / "history.csv"}
+        trainer = engine.make_trainer(
+            config, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
+        )
         if (done := trainer.resume()) is not None:
             _say(f"continues after epoch {done}, step {trainer.step}, from {checkpoints}")
-        _write_config(config, output / "config.yaml")
-        trainer.train(config.training.epochs)
-    save_potential(_trained(potential, trainer), output / "model")
+        try:
+            _write_config(config, output / "config.yaml")
+            trainer.train(config.training.epochs)
+            save_potential(_trained(potential, trainer), output / "model")
+        except OSError as error:
+            raise MachineError(f"{error}; repair this and run again: training continues from {checkpoints}") from None
 
 
-def _trainer(
-    config: RunConfig,
-    potential: Potential,
-    n_train: int,
-    checkpoints: Path,
-    log_file: Path,
-    fingerprint: dict[str, Any],
-) -> ForceMatching:
-    training = config.training
-    steps = n_train // training.batch if training.drop_last else -(-n_train // training.batch)
-    lr = schedule(training.lr, steps * training.epochs, **training.schedule.model_dump())
-    energy = energy_function(potential)
-    dtype = np.dtype(training.precision)
-    alone = config.devices == 1 and config.parallelism != "jax"
-    return ForceMatching(
-        {k: np.asarray(v, dtype) for k, v in potential.parameters.items()},
-        optimizer(training.optimizer, lr, weight_decay=training.weight_decay, clip_norm=training.clip_norm),
-        lambda params: partial(energy, params),
-        PackedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts),
-        batch=training.batch,
-        eval_batch=training.eval_batch,
-        parallelism="single" if alone else "jax",
-        mesh=None if alone else data_mesh(jax.local_devices()[: config.devices]),
-        gammas={"U": training.loss.energy, "F": training.loss.forces, "virial": training.loss.virial},
-        loss=training.loss.kind,
-        huber_delta=training.loss.huber_delta,
-        ema=training.ema,
-        early_stopping=training.early_stopping,
-        drop_last=training.drop_last,
-        seed=training.seed,
-        checkpoint_path=checkpoints,
-        checkpoint_every=training.checkpoint_every,
-        log_file=log_file,
-        fingerprint=fingerprint,
-    )
-
-
-def _check_engine(config: RunConfig) -> None:
-    if config.backend != "jax":
-        raise UserError(f"backend: {config.backend} cannot train here; write backend: jax")
-    if config.parallelism not in METHODS:
-        raise UserError(f"parallelism: {config.parallelism} cannot train here; choose one of {', '.join(METHODS)}")
-    if config.n_nodes > 1:
-        raise UserError(f"n_nodes: {config.n_nodes} cannot be used by parallelism {config.parallelism}; write 1")
+def _engine(backend: str) -> ModuleType:
+    """The engine's module, imported only now: one is enough for an installation."""
+    try:
+        return import_module(ENGINES[backend])
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"backend: {backend} needs {error.name}, which is not installed; pip install 'forgefield[{backend}]'"
+        ) from None
 
 
 def _check_elements(store: Store, potential: Potential, model: Path) -> None:
@@ -125,6 +90,7 @@ def _check_elements(store: Store, potential: Potential, model: Path) -> None:
 
 def _fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) -> Iterator[tuple[str, Any]]:
     """What must be the same for a training to be continued, by name."""
+    yield "backend", config.backend
     yield from _flattened("training", config.training.model_dump(exclude=FREE_KEYS))
     for path in (data / "train.h5", data / "valid.h5", model / "model.json", model / "weights.safetensors", statistics):
         if not path.exists():
@@ -140,7 +106,7 @@ def _flattened(prefix: str, content: dict[str, Any]) -> Iterator[tuple[str, Any]
             yield f"{prefix}.{key}", value
 
 
-def _trained(potential: Potential, trainer: ForceMatching) -> Potential:
+def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
     source = {
         **potential.source,
         "trained": {"epoch": trainer.best_epoch, "parameters": "of the lowest validation loss"},

@@ -10,7 +10,7 @@ from forgefield.data.batching import Capacity, needed_capacity, pack_graph
 from forgefield.data.neighbors import neighbor_pairs
 from forgefield.models.energy import energy_and_forces, energy_function
 from forgefield.models.inference import Predictor
-from forgefield.models.mace.contraction import weight_name
+from forgefield.models.mace.names import weight_name
 from forgefield.models.mace.torch_exchange import from_torch, to_torch
 from forgefield.models.mace.torch_reference import load_pickle, quiet_mace, reference, torch_inputs
 

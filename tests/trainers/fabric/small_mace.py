@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from forgefield.config import load_config
 from forgefield.data.structures import Structure
 from forgefield.models.mace.initial import initial_potential
 from forgefield.models.mace.settings import MaceSettings
@@ -57,3 +58,17 @@ def labelled_structures(n, seed=0):
 def _symmetric(rng):
     matrix = rng.normal(size=(3, 3))
     return matrix + matrix.T
+
+
+def run_config(**training):
+    """The settings of a run with backend fabric, in double precision unless said otherwise."""
+    defaults = {"precision": "float64", "lr": 0.005, "schedule": {"kind": "cosine", "warmup_steps": 2}}
+    config = {
+        "dataset": "d",
+        "datasets": {"d": {"source": "d.xyz", "units": {"energy": "eV", "length": "angstrom"}}},
+        "model": "m",
+        "models": {"m": {"elements": ["H", "O"]}},
+        "backend": "fabric",
+        "training": defaults | training,
+    }
+    return load_config(config).run("d-m-fabric")

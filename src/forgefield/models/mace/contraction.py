@@ -6,25 +6,18 @@ the products are written out, elementwise over atoms and channels.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add, mul
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from forgefield.models.mace.invariants import Invariant, invariants
+from forgefield.models.mace.names import buffer_name, weight_name
 
 # relative remainders of rounded U tensors that are dropped
 TOLERANCE = {"float32": 1e-6, "float64": 1e-13}
-
-
-def buffer_name(layer: int, order: int) -> str:
-    return f"products.{layer}.symmetric_contractions.contractions.0.U_matrix_{order}"
-
-
-def weight_name(layer: int, order: int, correlation: int) -> str:
-    """mace-torch calls the highest order's weights ``weights_max`` and counts the others downwards."""
-    suffix = "weights_max" if order == correlation else f"weights.{correlation - 1 - order}"
-    return f"products.{layer}.symmetric_contractions.contractions.0.{suffix}"
 
 
 def symmetric_contraction(
@@ -64,13 +57,15 @@ def _evaluate(polynomials: Sequence[Invariant], weights: Sequence[jax.Array], co
     """Sum of weight x polynomial, factored by one component of each monomial: sum_i A_i (sum_p w_p q_pi(A))."""
     cofactors = defaultdict(list)
     for polynomial, weight in zip(polynomials, weights, strict=True):
-        for leading, terms in _by_leading_component(polynomial, len(components)).items():
-            monomials = [coefficient * _product([components[i] for i in rest]) for rest, coefficient in terms]
-            cofactors[leading].append(weight * sum(monomials))
-    return sum(components[leading] * sum(parts) for leading, parts in sorted(cofactors.items()))
+        for leading, terms in _by_leading_component(polynomial).items():
+            if terms == [((), 1.0)]:
+                cofactors[leading].append(weight)
+            else:
+                cofactors[leading].append(weight * _polynomial(terms, components))
+    return reduce(add, [components[leading] * reduce(add, parts) for leading, parts in sorted(cofactors.items())])
 
 
-def _by_leading_component(polynomial: Invariant, n_components: int) -> dict[int, list]:
+def _by_leading_component(polynomial: Invariant) -> dict[int, list[tuple[tuple[int, ...], float]]]:
     """Group monomials by their factor of the smallest even degree: every cubic one has such a factor."""
     degree = min(polynomial.degrees, key=lambda value: (value % 2, value))
     groups = defaultdict(list)
@@ -80,8 +75,16 @@ def _by_leading_component(polynomial: Invariant, n_components: int) -> dict[int,
     return groups
 
 
-def _product(factors: Sequence[jax.Array]):
-    result = 1.0
-    for factor in factors:
-        result = result * factor
-    return result
+def _polynomial(terms: Sequence[tuple[tuple[int, ...], float]], components: Sequence[jax.Array]) -> jax.Array:
+    """Monomials of one coefficient, up to its sign, are summed first; that saves most multiplications."""
+    tolerance = TOLERANCE[components[0].dtype.name]
+    sums: dict[int, tuple[float, jax.Array]] = {}
+    for indices, coefficient in terms:
+        product = reduce(mul, [components[i] for i in indices])
+        size = round(abs(coefficient) / tolerance)
+        if size not in sums:
+            sums[size] = coefficient, product
+        else:
+            first, total = sums[size]
+            sums[size] = first, total + product if first * coefficient > 0 else total - product
+    return reduce(add, [total if first == 1.0 else first * total for first, total in sums.values()])

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from forgefield.models.mace.contraction import buffer_name, weight_name
 from forgefield.models.mace.invariants import coupling_tensor
-from forgefield.models.mace.radial import BESSEL
+from forgefield.models.mace.names import BESSEL, buffer_name, weight_name
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.potential import Potential
 

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from forgefield.models.mace.contraction import lax_split
+from forgefield.models.mace.names import BESSEL
 from forgefield.models.mace.settings import MaceSettings
-
-BESSEL = "radial_embedding.bessel_fn."
 
 
 def cutoff_polynomial(ratio: jax.Array, p: int) -> jax.Array:

@@ -6,9 +6,8 @@ import numpy as np
 import torch
 
 from forgefield.errors import UserError
-from forgefield.models.mace.contraction import buffer_name, weight_name
 from forgefield.models.mace.initial import parameter_shapes
-from forgefield.models.mace.radial import BESSEL
+from forgefield.models.mace.names import BESSEL, buffer_name, weight_name
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.mace.torch_checks import check_supported
 from forgefield.models.mace.torch_reference import quiet_mace

@@ -1,0 +1,98 @@
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from small_mace import SHIFTS, labelled_structures, run_config, small_potential
+
+from forgefield.data.store import StoreWriter
+from forgefield.errors import UserError
+from forgefield.files import write_json
+from forgefield.models.inference import predict
+from forgefield.models.potential import load_potential, save_potential
+from forgefield.trainers import run as runs
+from forgefield.trainers.run import train_run
+from forgefield.units import MODEL_UNITS
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    """Directories of data and model, and the file of statistics."""
+    data = labelled_structures(10)
+    (tmp_path / "data").mkdir()
+    for split, part in {"train": data[:6], "valid": data[6:]}.items():
+        attributes = {"split": split, "source": "made up", "source_sha256": "0"}
+        sizes = {"n_structures": len(part), "max_atoms": max(map(len, part))}
+        path, kind = tmp_path / "data" / f"{split}.h5", {"units": MODEL_UNITS, "dtype": "float64", "has_virial": True}
+        with StoreWriter(path, **sizes, **kind, attributes=attributes) as writer:
+            writer.append(part)
+    save_potential(small_potential(), tmp_path / "model")
+    write_json(tmp_path / "statistics.json", {"energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}})
+    return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"
+
+
+def history(output):
+    with open(output / "history.csv") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_and_its_continuation(inputs, tmp_path, capfd):
+    output = tmp_path / "run"
+    train_run(run_config(batch=4, epochs=2), *inputs, output)
+    assert [row["step"] for row in history(output)] == ["2", "4"]
+    assert "epoch 2/2" in capfd.readouterr().err
+    train_run(run_config(batch=4, epochs=3), *inputs, output)
+    assert "continues after epoch 2, step 4" in capfd.readouterr().err
+    assert [row["epoch"] for row in history(output)] == ["1", "2", "3"]
+    assert "backend: fabric" in (output / "config.yaml").read_text()
+
+
+def test_the_trained_model_predicts_in_jax_what_was_validated_in_pytorch(inputs, tmp_path):
+    train_run(run_config(batch=4, epochs=2), *inputs, tmp_path / "run")
+    potential = load_potential(tmp_path / "run" / "model")
+    assert potential.energy_shifts == {1: SHIFTS[1] + 0.1, 8: SHIFTS[8]}
+    valid = labelled_structures(10)[6:]
+    made = list(predict(potential, valid))
+    energy = np.mean([abs(p.energy - s.energy) / len(s) for p, s in zip(made, valid, strict=True)])
+    forces = np.concatenate([(p.forces - s.forces).ravel() for p, s in zip(made, valid, strict=True)])
+    best = history(tmp_path / "run")[potential.source["trained"]["epoch"] - 1]
+    assert float(best["valid_energy_mae_meV_per_atom"]) == pytest.approx(1000 * energy, rel=1e-9)
+    assert float(best["valid_forces_mae_meV_per_A"]) == pytest.approx(1000 * np.abs(forces).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"devices": 2}, "devices: backend fabric trains on one device only, not 2; write 1, or backend: jax"),
+        ({"n_nodes": 2}, "n_nodes: backend fabric trains on one device only, not 2; write 1, or backend: jax"),
+    ],
+)
+def test_more_than_one_device(inputs, tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        train_run(run_config().model_copy(update=changes), *inputs, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_dynamic_batches(inputs, tmp_path):
+    with pytest.raises(UserError, match=r"training.batching: dynamic .* write batching: fixed"):
+        train_run(run_config(batching="dynamic"), *inputs, tmp_path / "run")
+
+
+def test_another_architecture(inputs, tmp_path):
+    model = inputs[1] / "model.json"
+    model.write_text(model.read_text().replace('"mace"', '"python"'))
+    with pytest.raises(UserError, match="architecture 'python' does not run on PyTorch; only 'mace' does"):
+        train_run(run_config(), *inputs, tmp_path / "run")
+
+
+def test_an_engine_that_is_not_installed(inputs, tmp_path, monkeypatch):
+    monkeypatch.setitem(runs.ENGINES, "fabric", "no_such_module")
+    with pytest.raises(UserError, match=r"needs no_such_module, .* pip install 'forgefield\[fabric\]'"):
+        train_run(run_config(), *inputs, tmp_path / "run")
+
+
+@pytest.mark.parametrize(("module", "absent"), [("fabric.engine", "jax"), ("jax_engine", "torch"), ("run", "jax")])
+def test_each_engine_loads_without_the_other(module, absent):
+    code = f"import sys; sys.modules[{absent!r}] = None; import forgefield.trainers.{module}"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_mace import labelled_structures, run_config, small_potential
+
+from forgefield.data.loaders import StructureList
+from forgefield.errors import UserError
+from forgefield.trainers import jax_engine
+from forgefield.trainers.checkpoints import saved_checkpoints
+from forgefield.trainers.fabric import engine
+from forgefield.trainers.fabric.trainer import FabricTrainer
+
+COLUMNS = ("lr", "train_loss", "valid_loss", "valid_energy_mae_meV_per_atom", "valid_forces_mae_meV_per_A")
+
+
+def trainer(tmp_path, data, valid=None, **training):
+    made = FabricTrainer(
+        small_potential(),
+        run_config(**training).training,
+        checkpoint_path=tmp_path / "checkpoints",
+        log_file=tmp_path / "history.csv",
+        progress=False,
+    )
+    made.set_datasets(StructureList(data), valid and StructureList(valid))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("data", "settings"),
+    [
+        # 52 steps of uneven batches, the last of each epoch with 2 structures
+        (labelled_structures(11), {"batch": 3, "epochs": 13, "optimizer": "adamw", "weight_decay": 0.01}),
+        # a batch without any edge, where most parameters have no gradient
+        (labelled_structures(3)[1:], {"batch": 1, "epochs": 3, "clip_norm": 1.0, "ema": None}),
+    ],
+    ids=["uneven", "edgeless"],
+)
+def test_trains_as_jax_does(tmp_path, data, settings):
+    config = run_config(**settings, checkpoint_every=100)
+    valid = labelled_structures(7, seed=5)
+    trained = []
+    for name, module in {"jax": jax_engine, "fabric": engine}.items():
+        files = {"checkpoints": tmp_path / name, "log_file": tmp_path / f"{name}.csv", "fingerprint": {}}
+        made = module.make_trainer(config, small_potential(), StructureList(data), StructureList(valid), **files)
+        made.train(config.training.epochs)
+        trained.append(made)
+    one, other = trained
+    assert one.step == other.step
+    for column in COLUMNS:
+        expected, found = ([row[column] for row in made.history] for made in trained)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=column)
+    start = small_potential().parameters
+    for expected, found in ((one.params, other.params), (one.best_params, other.best_params)):
+        assert found.keys() == expected.keys() == start.keys()
+        for name in start:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-8, atol=1e-8, err_msg=name)
+    assert all(np.any(other.params[name] != start[name]) for name in start)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_continues_bit_for_bit(tmp_path, precision):
+    data, settings = labelled_structures(9), {"batch": 4, "epochs": 5, "precision": precision}
+    straight = trainer(tmp_path / "straight", data, data[:3], **settings)
+    straight.train(5)
+    first = trainer(tmp_path / "stopped", data, data[:3], **settings)
+    assert first.resume() is None
+    first.train(2)
+    second = trainer(tmp_path / "stopped", data, data[:3], **settings)
+    assert second.resume() == 2
+    assert second.step == 6
+    second.train(5)
+    for one, other in ((straight.params, second.params), (straight.best_params, second.best_params)):
+        for name, value in one.items():
+            assert value.dtype == np.dtype(precision)
+            np.testing.assert_array_equal(other[name], value)
+    for one, other in zip(straight.history, second.history, strict=True):
+        assert one | {"seconds": 0} == other | {"seconds": 0}
+
+
+def test_float64_is_really_in_effect(tmp_path):
+    data = labelled_structures(4)
+    losses = []
+    for precision in ("float32", "float64"):
+        made = trainer(tmp_path / precision, data, batch=4, epochs=1, precision=precision)
+        made.train(1)
+        losses.append(made.history[0]["train_loss"])
+    assert [loss == float(np.float32(loss)) for loss in losses] == [True, False]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    data = labelled_structures(4)
+    trainer(tmp_path, data, batch=4, epochs=1).train(1)
+    other = trainer(tmp_path, data, batch=4, epochs=1, ema=None)
+    with pytest.raises(UserError, match=r"epoch_000001: its average do not match this model"):
+        other.resume()
+
+
+def test_a_bad_label_stops_before_anything_is_overwritten(tmp_path):
+    data = labelled_structures(4)
+    made = trainer(tmp_path, data, batch=2, epochs=3)
+    made.train(1)
+    history = (tmp_path / "history.csv").read_text()
+    made.set_datasets(StructureList([replace(s, energy=np.inf) if s.source_index == 20 else s for s in data]))
+    with pytest.raises(UserError, match=r"epoch 2, step \d: .* not finite, on source frames \[.*\b20\b.*epoch_000001"):
+        made.train(3)
+    assert (tmp_path / "history.csv").read_text() == history
+    assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000001"]
+
+
+def test_stops_early_and_keeps_the_best(tmp_path):
+    data = labelled_structures(4)
+    settings = {"lr": 0.5, "clip_norm": None, "ema": None, "early_stopping": 2}  # diverges
+    made = trainer(tmp_path, data, data, batch=2, epochs=30, **settings)
+    made.train(30)
+    losses = [row["valid_loss"] for row in made.history]
+    assert made.best_epoch == 1 + int(np.argmin(losses)) == len(losses) - 2 < 28
+    assert any(np.any(made.best_params[name] != value) for name, value in made.params.items())
