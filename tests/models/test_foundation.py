@@ -17,7 +17,7 @@ from forgefield.models.potential import load_potential, save_potential
 def pickled(make_potential, tmp_path_factory):
     """A mace-torch model file, and the potential it came from."""
     path = tmp_path_factory.mktemp("pickled") / "small.model"
-    potential = make_potential(l_max=1, correlation=(2, 2))
+    potential = make_potential(l_max=1, correlation=(2,), interactions=("RealAgnosticInteractionBlock",))
     with quiet_mace():
         torch.save(to_torch(potential, torch.float32), path)
     return path, potential
@@ -86,8 +86,3 @@ def test_from_scratch_needs_no_torch(tmp_path, monkeypatch):
     potential = load_potential(tmp_path / "out")
     assert (potential.elements, potential.pretrained) == ((1, 8), False)
     assert potential.source == {"kind": "scratch", "seed": 3}
-
-
-def test_from_scratch_knows_correlations_up_to_three(tmp_path):
-    with pytest.raises(UserError, match=r"models\.new\.correlation is 4, expected 1 to 3"):
-        import_model("new", ModelConfig(elements=["H"], correlation=4), tmp_path / "out")

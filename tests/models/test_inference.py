@@ -17,6 +17,12 @@ def predictor(potential):
 
 
 @pytest.fixture(scope="module")
+def tiny(make_potential):
+    """A potential that compiles in no time."""
+    return make_potential(l_max=1, correlation=(1,), interactions=("RealAgnosticInteractionBlock",))
+
+
+@pytest.fixture(scope="module")
 def predictions(predictor, structures):
     return list(predictor(structures))
 
@@ -82,21 +88,22 @@ def test_distant_parts_add_up(predictor, predictions, structures):
         np.concatenate([first.numbers, second.numbers]),
         np.concatenate([first.positions, second.positions + np.array([40.0, 0.0, 0.0])]),
     )
-    joined = _one(predictor, structures, 0, both)
+    joined = next(predictor([both, *structures[1:4], structures[5]]))
     assert joined.energy == pytest.approx(predictions[0].energy + predictions[4].energy, rel=1e-11)
 
 
-def test_predictions_come_in_order_whatever_the_batch(predictor, predictions, potential, structures, monkeypatch):
-    for before, after in zip(predictions, Predictor(potential, batch=2)(structures), strict=True):
+def test_predictions_come_in_order_whatever_the_batch(tiny, structures, monkeypatch):
+    together = list(Predictor(tiny)(structures))
+    for before, after in zip(together, Predictor(tiny, batch=2)(structures), strict=True):
         assert after.energy == pytest.approx(before.energy, rel=1e-12)
         np.testing.assert_allclose(after.forces, before.forces, atol=1e-12)
     monkeypatch.setattr(inference, "MAX_SLOTS", 1)
-    assert [len(group) for group, _ in predictor._groups(structures)] == [1] * len(structures)
+    assert [len(group) for group, _ in Predictor(tiny)._groups(structures)] == [1] * len(structures)
 
 
-def test_structures_are_read_only_as_far_as_needed(potential, structures):
+def test_structures_are_read_only_as_far_as_needed(tiny, structures):
     read = []
-    stream = predict(potential, (read.append(i) or s for i, s in enumerate(structures * 2)), batch=2)
+    stream = predict(tiny, (read.append(i) or s for i, s in enumerate(structures * 2)), batch=2)
     next(stream)
     assert len(read) == 3
 
@@ -109,15 +116,11 @@ def test_similar_batches_share_one_shape(predictor, structures):
     assert predictor._capacities == before
 
 
-def test_shifts_are_added(predictor, predictions, potential, structures):
-    shifted = replace(potential, energy_shifts={1: 1e3, 6: -2e4, 8: 0.5})
-    expected = [
-        p.energy + sum(shifted.energy_shifts[z] for z in s.numbers)
-        for p, s in zip(predictions, structures, strict=True)
-    ]
-    again = Predictor(shifted, virial=True)
-    again._evaluate = predictor._evaluate
-    np.testing.assert_allclose([p.energy for p in again(structures)], expected, rtol=1e-14)
+def test_shifts_are_added(tiny, structures):
+    shifts = {1: 1e3, 6: -2e4, 8: 0.5}
+    plain, shifted = (list(Predictor(p)(structures)) for p in (tiny, replace(tiny, energy_shifts=shifts)))
+    expected = [p.energy + sum(shifts[z] for z in s.numbers) for p, s in zip(plain, structures, strict=True)]
+    np.testing.assert_allclose([p.energy for p in shifted], expected, rtol=1e-14)
 
 
 def test_unknown_element_is_named_with_its_frame(potential):
@@ -127,15 +130,16 @@ def test_unknown_element_is_named_with_its_frame(potential):
 
 
 @pytest.mark.parametrize("outside", [False, True])
-def test_precision_is_kept_from_and_left_to_the_caller(predictor, predictions, potential, structures, outside):
+def test_precision_is_kept_from_and_left_to_the_caller(tiny, structures, outside):
+    expected = next(predict(tiny, structures))
     with jax.enable_x64(outside):
-        stream = predictor(structures)
-        first = next(stream)
+        stream = predict(tiny, structures)
+        fine = next(stream)
         assert jnp.arange(3.0).dtype == (jnp.float64 if outside else jnp.float32)
-        assert first.energy == predictions[0].energy
-        coarse = next(Predictor(potential, batch=1, precision="float32")(structures))
+        coarse = next(predict(tiny, structures, precision="float32"))
+    assert fine.energy == expected.energy
     assert coarse.forces.dtype == np.float64
-    assert 1e-10 < np.abs(coarse.forces - first.forces).max() < 1e-4
+    assert 1e-10 < np.abs(coarse.forces - fine.forces).max() < 1e-4
 
 
 def _one(predictor, structures, which, replacement):

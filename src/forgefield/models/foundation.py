@@ -17,8 +17,6 @@ from forgefield.models.potential import Potential, save_potential
 if TYPE_CHECKING:
     from forgefield.config.model import ModelConfig
 
-MAX_CORRELATION = 3
-
 
 def import_model(name: str, config: "ModelConfig", output: Path) -> None:
     """Write ``output``, a potential's directory with ``import.json``, whole or not at all.
@@ -30,7 +28,7 @@ def import_model(name: str, config: "ModelConfig", output: Path) -> None:
         UserError: the file is missing, not trusted, of an unsupported kind, or its import is not exact.
     """
     if config.foundation is None:
-        potential, report = from_scratch(name, config), {"check": None, "reason": "random initial parameters"}
+        potential, report = from_scratch(config), {"check": None, "reason": "random initial parameters"}
     else:
         potential, report = _from_foundation(name, config)
     with atomic_directory(output) as directory:
@@ -38,10 +36,8 @@ def import_model(name: str, config: "ModelConfig", output: Path) -> None:
         write_json(directory / "import.json", {"model": name, "source": potential.source} | report)
 
 
-def from_scratch(name: str, config: "ModelConfig") -> Potential:
+def from_scratch(config: "ModelConfig") -> Potential:
     """A MACE model with random parameters: a first layer without, later layers with a residual connection."""
-    if config.correlation > MAX_CORRELATION:
-        raise UserError(f"models.{name}.correlation is {config.correlation}, expected 1 to {MAX_CORRELATION}")
     residual = ("RealAgnosticResidualInteractionBlock",) * (config.n_interactions - 1)
     settings = MaceSettings(
         r_max=config.r_max,
