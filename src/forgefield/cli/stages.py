@@ -71,8 +71,10 @@ def statistics(
 ) -> None:
     """Fit energy shifts to the training set and describe it as the model will see it."""
     from forgefield.statistics import compute_statistics
+    from forgefield.trainers.runtime import configure_jax
 
     settings = _run(config, run, overrides)
+    configure_jax(precision="float64")
     content = compute_statistics(
         (data or dataset_directory(settings.dataset)) / "train.h5",
         model or model_directory(settings.model),
@@ -115,8 +117,10 @@ def evaluate(
     """Compare a run's model with the reference, beside the model it started from."""
     from forgefield.evaluation.evaluate import evaluate_run
     from forgefield.evaluation.summary import print_summary
+    from forgefield.trainers.runtime import configure_jax
 
     settings = _run(config, run, overrides)
+    configure_jax(precision="float64")
     directory = output or run_directory(settings.name)
     evaluate_run(
         settings,

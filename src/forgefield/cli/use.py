@@ -15,7 +15,9 @@ def predict(
 ) -> None:
     """Write energy (eV), forces (eV/Å) and, for periodic cells, stress (eV/Å³) of each structure of a file."""
     from forgefield.evaluation.predict import predict_file
+    from forgefield.trainers.runtime import configure_jax
 
+    configure_jax(precision=precision)
     n = predict_file(model, file, output, batch=batch, precision=precision)
     print(f"{output}: {n} structures, energies in eV, forces in eV/Å, stresses in eV/Å³")
 

@@ -35,10 +35,10 @@ class Loss(Section):
     kind: Literal["mse", "huber"] = "mse"
     """`mse`: squared errors; `huber`: squared below `huber_delta` and linear above, less moved by outliers."""
 
-    energy: NonNegative = 1.0
+    energy: NonNegative = 10.0
     """Weight of the error of the energy per atom, in eV/atom."""
 
-    forces: NonNegative = 100.0
+    forces: NonNegative = 1.0
     """Weight of the error of the force components, in eV/Å."""
 
     virial: NonNegative = 1.0
