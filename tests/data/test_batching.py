@@ -108,6 +108,11 @@ def test_too_small_a_capacity_is_refused(structures, pairs, field):
         pack_graph(structures, pairs, ELEMENTS, CUTOFF, small)
 
 
+def test_an_element_that_the_model_lacks_is_refused(structures, pairs):
+    with pytest.raises(ValueError, match=r"not among \(1, 6\)"):
+        pack_graph(structures, pairs, (1, 6), CUTOFF, needed_capacity(structures, pairs))
+
+
 def test_a_batch_without_any_pair_still_has_one_to_point_at():
     lone = [Structure(np.array([8]), np.zeros((1, 3)))]
     none = [neighbor_pairs(lone[0], CUTOFF)]

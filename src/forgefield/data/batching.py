@@ -117,7 +117,7 @@ def pack_graph(
         dtype: of positions, shifts, masks and signs.
 
     Raises:
-        ValueError: the structures need more than ``capacity``.
+        ValueError: the structures need more than ``capacity``, or have another element.
     """
     if not capacity.holds(needed := needed_capacity(structures, pairs)):
         raise ValueError(f"a batch that needs {needed} does not fit {capacity}")
@@ -131,12 +131,15 @@ def pack_graph(
     shift = np.zeros((p, 3), dtype)
     shift[:, 0] = 2.0 * cutoff
     shift[: n_pairs.sum()] = np.concatenate([np.zeros((0, 3)), *(x.shift for x in pairs)])
-    index_of = np.zeros(max(elements) + 1, np.int32)
+    index_of = np.full(119, -1, np.int32)
     index_of[list(elements)] = np.arange(len(elements))
+    species = _joined([index_of[s.numbers] for s in structures], np.int32, n, 0)
+    if (species < 0).any():
+        raise ValueError(f"a structure has an element that is not among {tuple(elements)}")
     slots = _neighbor_slots(receiver, sender, int(n_pairs.sum()), n, k, dtype)
     return Graph(
         positions=_joined([s.positions for s in structures], dtype, n, 0.0, (3,)),
-        species=_joined([index_of[s.numbers] for s in structures], np.int32, n, 0),
+        species=species,
         atom_mask=(np.arange(n) < n_real).astype(dtype),
         atom_structure=_joined([np.repeat(np.arange(len(sizes)), sizes)], np.int32, n, b - 1),
         pair_receiver=receiver,
