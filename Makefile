@@ -23,7 +23,7 @@ $(VENV)/.installed: pyproject.toml envs/requirements.lock envs/torch.lock
 	@bash envs/create_venv.sh "$(PYTHON)" $(VENV)
 	@echo "installing into $(VENV) (about 2 GB, some minutes)"
 	@$(PIP) install --quiet -r envs/torch.lock
-	@$(PIP) install --quiet --no-deps --require-hashes -r envs/requirements.lock
+	@$(PIP) install --quiet --no-deps --require-hashes --use-pep517 -r envs/requirements.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -37,6 +37,12 @@ def test_package_that_kills_the_process_is_named_and_later_ones_are_not_blamed(b
     assert "h5py ended the check" in findings["vesin"].detail
 
 
+def test_slow_machine_is_no_reason_to_reinstall():
+    finding = next(judge_group("fabric", Probe(error="no answer within 120 s")))
+    assert finding.status == "broken"
+    assert "idle machine" in finding.remedy
+
+
 def test_missing_package_comes_with_the_extra_that_brings_it(monkeypatch):
     monkeypatch.setitem(GROUPS, "fabric", (Package("no-such-distribution", "no_such_module"),))
     finding = next(judge_group("fabric", Probe({"no-such-distribution": "ModuleNotFoundError"})))

@@ -10,7 +10,7 @@ from forgefield import __version__
 from forgefield.doctor.findings import Finding
 from forgefield.doctor.machine import BUILD_REMEDY
 from forgefield.doctor.packages import GROUPS, installed_version
-from forgefield.doctor.processes import Probe, find_program, run
+from forgefield.doctor.processes import NO_ANSWER, Probe, find_program, run
 
 
 def judge_packages(probes: Mapping[str, Probe]) -> list[Finding]:
@@ -38,6 +38,8 @@ def judge_group(group: str, probe: Probe) -> Iterator[Finding]:
             if problem is None:
                 killer, problem = distribution, probe.error
             remedy = f"{sys.executable} -m pip install --force-reinstall --no-deps {distribution}=={version}"
+            if str(problem).startswith(NO_ANSWER):
+                remedy = "forgefield doctor once more, on an idle machine"
             yield Finding("packages", distribution, "broken", f"{version}, but import fails: {problem}", remedy)
         else:
             yield Finding("packages", distribution, "ok", version)

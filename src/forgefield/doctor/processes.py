@@ -15,6 +15,7 @@ from forgefield.doctor.probe import MARK
 
 # [s]. Importing PyTorch on a busy machine takes a minute; the usual probe takes under ten seconds.
 TIME_LIMIT = 120.0
+NO_ANSWER = "no answer within"
 
 ENVIRONMENTS = {
     # Two devices on a CPU; the memory of a GPU is not claimed, as the probes run side by side.
@@ -83,7 +84,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None, li
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return Answer(error=f"no answer within {limit:.0f} s")
+        return Answer(error=f"{NO_ANSWER} {limit:.0f} s")
     if process.returncode == 0:
         return Answer(stdout)
     reason = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip(" -*")), "no message")
