@@ -1,10 +1,15 @@
 """Fixtures shared by all tests."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Read by JAX at its import, also in the processes that tests start: equal functions are compiled once.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@
 1. Langevin dynamics of glycolaldehyde (HOCH2CHO) at 600 K with GFN2-xTB (tblite), 0.5 fs steps, one frame kept
    every 50 fs after 2 ps.
 2. PBE/def2-SVP energies and forces of every frame with PySCF (density fitting, grid level 3, forces with the grid's
-   response), about 6 s per frame on one core. Finished frames are kept in `frames/`, so an interrupted run continues.
+   response), about 11 s per frame on one core. Finished frames are kept in `frames/`, so an interrupted run continues.
 3. One sGDML-style file: R (Å), z, E (kcal/mol), F (kcal/mol/Å).
 """
 
@@ -27,7 +27,7 @@ from tblite.ase import TBLite
 
 HERE = Path(__file__).parent
 FRAMES = HERE / "frames"
-N_FRAMES = 700
+N_FRAMES = 400
 TEMPERATURE_K = 600.0
 HARTREE_TO_KCAL_MOL = 627.5094740631
 BOHR_TO_ANGSTROM = 0.529177210903

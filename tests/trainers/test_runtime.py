@@ -15,7 +15,8 @@ print(jax.config.jax_compilation_cache_dir)
 
 def run(precision="float32", devices=1, **environment):
     code = SETTINGS.format(precision=precision, devices=devices)
-    environment = os.environ | {"JAX_PLATFORMS": "cpu"} | environment
+    inherited = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"}
+    environment = inherited | {"JAX_PLATFORMS": "cpu"} | environment
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, check=True
     )

@@ -1,0 +1,110 @@
+"""What README.md and docs/ tell a reader to type is run: long trainings as a dry run, everything else for real.
+
+`make` targets are what `.ci/run` calls.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import ase.build
+import ase.io
+import numpy as np
+import pytest
+import yaml
+
+from forgefield.config import load_config
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TRAINED = "results/runs/glycolaldehyde-hcno-gfn2-jax/model"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def commands(program: str) -> list[str]:
+    lines = [
+        line.split("#")[0].strip() for page in PAGES for block in blocks(page, "bash") for line in block.split("\n")
+    ]
+    return sorted({line for line in lines if line.split(" ")[0] == program})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A reader's folder: the repository's configuration and resources, a dataset and a public model of her own."""
+    folder = tmp_path_factory.mktemp("reader")
+    shutil.copytree(ROOT / "config", folder / "config")
+    (folder / "resources").symlink_to(ROOT / "resources")
+    (folder / "config/datasets").mkdir(exist_ok=True)
+    (folder / "config/datasets/ethanol.yaml").write_text(blocks(ROOT / "README.md", "yaml")[0])
+    (folder / "ethanol.yaml").write_text(blocks(ROOT / "docs/foundation_models.md", "yaml")[0])
+    (folder / "reference").mkdir()
+    for file in ("ethanol.npz", "reference/md17_ethanol_2000.npz", "reference/mace_spice2022.model"):
+        (folder / file).write_bytes(b"a dry run does not read it")
+    ase.io.write(folder / "molecules.xyz", [ase.build.molecule("CH3CH2OH"), ase.build.molecule("CH3CHO")])
+    shutil.copytree(ROOT / "resources/foundation/hcno-gfn2", folder / TRAINED)
+    return folder
+
+
+def forgefield(command: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("forgefield")), *shlex.split(command)[1:]]
+
+
+def run(folder: Path, *words: str) -> str:
+    return subprocess.run(words, cwd=folder, check=True, text=True, stdout=-1, stderr=subprocess.STDOUT).stdout
+
+
+def test_every_command_is_of_a_kind_that_is_run():
+    lines = [line.strip() for page in PAGES for block in blocks(page, "bash") for line in block.splitlines()]
+    programs = {line.split(" ")[0] for line in lines if line and not line.startswith("#")}
+    assert programs <= {"make", "source", "snakemake", "forgefield"}
+
+
+@pytest.mark.parametrize("command", commands("make"))
+def test_make_targets_are_run_by_ci(command):
+    assert command in (ROOT / ".ci/run").read_text()
+
+
+@pytest.mark.parametrize("command", commands("snakemake"))
+def test_workflow_commands_plan_every_stage(folder, command):
+    words = shlex.split(command)[1:]
+    out = run(folder, sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--dry-run", *words)
+    for stage in ("convert", "import_model", "statistics", "train", "evaluate", "plot"):
+        assert re.search(rf"^{stage} +1$", out, re.MULTILINE), out
+
+
+@pytest.mark.parametrize("command", commands("forgefield"))
+def test_other_commands_run(folder, command):
+    run(folder, *forgefield(command))
+
+
+def test_predictions_are_where_the_readme_says(folder):
+    [command] = [c for c in commands("forgefield") if " predict " in c]
+    run(folder, *forgefield(command))
+    frames = ase.io.read(folder / command.split(" ")[-1], ":")
+    assert [len(atoms) for atoms in frames] == [9, 7]
+    assert all(np.isfinite(atoms.get_forces()).all() for atoms in frames)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_examples_run(folder, page):
+    for block in blocks(page, "python"):
+        assert run(folder, sys.executable, "-c", block)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")], ids=lambda page: page.name)
+def test_examples_of_configuration_are_valid(page):
+    for block in blocks(page, "yaml"):
+        content = yaml.safe_load(block)
+        load_config(content if "dataset" in content else {"datasets": {"example": content}})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+    assert [t for t in targets if not (page.parent / t).exists()] == []
