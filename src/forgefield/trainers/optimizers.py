@@ -31,10 +31,11 @@ def schedule(
         main = optax.cosine_decay_schedule(lr, decay_steps, alpha=final_fraction)
     else:
         main = optax.exponential_decay(lr, decay_steps, final_fraction, end_value=final_fraction * lr)
-    if not warmup_steps:
-        return main
-    rise = optax.linear_schedule(lr / (warmup_steps + 1), lr, warmup_steps)
-    return optax.join_schedules([rise, main], [warmup_steps])
+    if warmup_steps:
+        rise = optax.linear_schedule(lr / (warmup_steps + 1), lr, warmup_steps)
+        main = optax.join_schedules([rise, main], [warmup_steps])
+    # JAX divides an int32 count in float32, also where everything else is float64
+    return lambda step: main(jnp.asarray(step, float))
 
 
 def optimizer(

@@ -1,4 +1,4 @@
-"""Makes the small model importable; JAX computes in double precision, to be compared with."""
+"""Makes the small model importable; JAX, which is compared with, computes in double precision."""
 
 import sys
 from pathlib import Path
@@ -11,5 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(autouse=True)
 def _x64():
-    with jax.enable_x64(True):
-        yield
+    """In all threads: batches are placed in the background."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)

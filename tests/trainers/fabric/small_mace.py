@@ -12,7 +12,7 @@ from forgefield.models.mace.settings import MaceSettings
 SETTINGS = MaceSettings(
     r_max=3.0,
     hidden_channels=4,
-    l_max=2,
+    l_max=1,
     correlation=(3, 2),
     interactions=("RealAgnosticInteractionBlock", "RealAgnosticResidualInteractionBlock"),
     n_bessel=4,

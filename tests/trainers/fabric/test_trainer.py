@@ -27,29 +27,30 @@ def trainer(tmp_path, data, valid=None, **training):
 
 
 @pytest.mark.parametrize(
-    ("data", "settings"),
+    ("data", "valid", "settings"),
     [
         # 52 steps of uneven batches, the last of each epoch with 2 structures
-        (labelled_structures(11), {"batch": 3, "epochs": 13, "optimizer": "adamw", "weight_decay": 0.01}),
+        (labelled_structures(11), labelled_structures(7, seed=5), {"batch": 3, "epochs": 13}),
         # a batch without any edge, where most parameters have no gradient
-        (labelled_structures(3)[1:], {"batch": 1, "epochs": 3, "clip_norm": 1.0, "ema": None}),
+        (labelled_structures(3)[1:], None, {"batch": 1, "epochs": 3, "clip_norm": 1.0, "ema": None}),
     ],
     ids=["uneven", "edgeless"],
 )
-def test_trains_as_jax_does(tmp_path, data, settings):
+def test_trains_as_jax_does(tmp_path, data, valid, settings):
     config = run_config(**settings, checkpoint_every=100)
-    valid = labelled_structures(7, seed=5)
+    valid = valid and StructureList(valid)
     trained = []
     for name, module in {"jax": jax_engine, "fabric": engine}.items():
         files = {"checkpoints": tmp_path / name, "log_file": tmp_path / f"{name}.csv", "fingerprint": {}}
-        made = module.make_trainer(config, small_potential(), StructureList(data), StructureList(valid), **files)
+        made = module.make_trainer(config, small_potential(), StructureList(data), valid, **files)
         made.train(config.training.epochs)
         trained.append(made)
     one, other = trained
     assert one.step == other.step
     for column in COLUMNS:
         expected, found = ([row[column] for row in made.history] for made in trained)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=column)
+        if expected[0] is not None:
+            np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=column)
     start = small_potential().parameters
     for expected, found in ((one.params, other.params), (one.best_params, other.best_params)):
         assert found.keys() == expected.keys() == start.keys()
@@ -85,8 +86,8 @@ def test_float64_is_really_in_effect(tmp_path):
         made = trainer(tmp_path / precision, data, batch=4, epochs=1, precision=precision)
         made.train(1)
         losses.append(made.history[0]["train_loss"])
-    assert [loss == float(np.float32(loss)) for loss in losses] == [True, False]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert [loss == float(np.float32(loss)) for loss in losses] == [True, False]
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
