@@ -13,7 +13,7 @@ from forgefield.models.inference import predict
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.trainers import run as runs
 from forgefield.trainers.run import train_run
-from forgefield.units import MODEL_UNITS
+from forgefield.units import Units
 
 
 @pytest.fixture
@@ -24,11 +24,12 @@ def inputs(tmp_path):
     for split, part in {"train": data[:6], "valid": data[6:]}.items():
         attributes = {"split": split, "source": "made up", "source_sha256": "0"}
         sizes = {"n_structures": len(part), "max_atoms": max(map(len, part))}
-        path, kind = tmp_path / "data" / f"{split}.h5", {"units": MODEL_UNITS, "dtype": "float64", "has_virial": True}
+        path, kind = tmp_path / "data" / f"{split}.h5", {"units": Units(), "dtype": "float64", "has_virial": True}
         with StoreWriter(path, **sizes, **kind, attributes=attributes) as writer:
             writer.append(part)
     save_potential(small_potential(), tmp_path / "model")
-    write_json(tmp_path / "statistics.json", {"energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}})
+    shifts = {"energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}}
+    write_json(tmp_path / "statistics.json", shifts | {"force_rms": 2.0, "neighbors": {"average": 4.0}})
     return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"
 
 
@@ -51,6 +52,7 @@ def test_a_run_and_its_continuation(inputs, tmp_path, capfd):
 def test_the_trained_model_predicts_in_jax_what_was_validated_in_pytorch(inputs, tmp_path):
     train_run(run_config(batch=4, epochs=2), *inputs, tmp_path / "run")
     potential = load_potential(tmp_path / "run" / "model")
+    assert (potential.config["scale"], potential.config["avg_num_neighbors"]) == (2.0, 4.0)
     assert potential.energy_shifts == {1: SHIFTS[1] + 0.1, 8: SHIFTS[8]}
     valid = labelled_structures(10)[6:]
     made = list(predict(potential, valid))
