@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import jax
@@ -129,7 +130,7 @@ def test_float32_stays_float32(x64, potential, structures):
             atom_mask=graph.atom_mask.astype(np.float32), neighbor_sign=graph.neighbor_sign.astype(np.float32)
         ),
     )
-    assert "f64" not in str(jaxpr)
+    assert not re.search(r"f64\[\d", str(jaxpr))  # scalars of weak type aside
 
 
 def test_every_trained_weight_matters(x64, potential, structures, loss_gradient):
