@@ -1,5 +1,6 @@
 """The two ways a command can fail, and how each one ends."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +18,21 @@ class MachineError(Exception):
     exit_code = 3
 
 
+# a path that the user chose cannot be used; any other fault of the file system is the machine's
+PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
+
+
 @contextmanager
 def reported_errors() -> Iterator[None]:
-    """Turn a :class:`UserError` or :class:`MachineError` into one line on stderr and its exit code."""
+    """Turn a :class:`UserError`, a :class:`MachineError` or a file that cannot be used into one line and exit code."""
     try:
         yield
     except (UserError, MachineError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
+        line, code = str(error), error.exit_code
+    except OSError as error:
+        code = UserError.exit_code if error.errno in PATH_ERRORS else MachineError.exit_code
+        line = f"{error.filename or 'a file'}: {error.strerror or error}; choose another path or make room there"
+    else:
+        return
+    print(f"error: {' '.join(line.split())}", file=sys.stderr)
+    raise SystemExit(code)

@@ -92,7 +92,7 @@ class LabelKeys:
             if label not in self.found:
                 nearest = difflib.get_close_matches(key, self.seen, n=1, cutoff=0.4)
                 hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-                raise UserError(f"{source}: no frame has keys.{label}: {key!r}{hint} {self._there()}")
+                raise UserError(f"{source}: no frame has keys.{label}: {key!r}{hint or '.'} {self._there()}")
         if not self.found.keys() & {"energy", "forces"}:
             raise UserError(
                 f"{source}: no energies and no forces found; set keys.energy and keys.forces. {self._there()}"
