@@ -58,6 +58,7 @@ def import_model(
 
     settings = load_config(config, overrides or ())
     name = model or _the_configured("model", settings.model)
+    print(f"importing model {name} and comparing it with mace-torch", flush=True)
     import_model(name, _entry("models", settings.models, name), output or model_directory(name))
 
 

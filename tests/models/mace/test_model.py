@@ -48,7 +48,9 @@ def test_public_models_agree_with_mace_torch(shared_data, structures, name):
     module.double()
     assert_parity(potential, module, structures, relative=1e-9)
     for structure, prediction in zip(structures, Predictor(potential, precision="float32")(structures), strict=True):
-        np.testing.assert_allclose(prediction.forces, reference(module, structure).forces, atol=1e-4)
+        forces = reference(module, structure).forces
+        # some structures are squeezed to 40 eV/Å, where float32 rounds at a proportionally larger size
+        np.testing.assert_allclose(prediction.forces, forces, atol=1e-4 * max(1.0, np.abs(forces).max() / 10))
 
 
 def assert_parity(potential, module, structures, relative):
