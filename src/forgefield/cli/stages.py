@@ -58,8 +58,9 @@ def import_model(
 
     settings = load_config(config, overrides or ())
     name = model or _the_configured("model", settings.model)
+    entry = _entry("models", settings.models, name)
     print(f"importing model {name} and comparing it with mace-torch", flush=True)
-    import_model(name, _entry("models", settings.models, name), output or model_directory(name))
+    import_model(name, entry, output or model_directory(name))
 
 
 def statistics(
