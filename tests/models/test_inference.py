@@ -123,6 +123,13 @@ def test_shifts_are_added(tiny, structures):
     np.testing.assert_allclose([p.energy for p in shifted], expected, rtol=1e-14)
 
 
+def test_float32_keeps_its_digits_far_from_the_origin(tiny, structures):
+    near = Predictor(tiny, precision="float32")(structures)
+    away = [replace(s, positions=s.positions + 1000.0) for s in structures]
+    for before, after in zip(near, predict(tiny, away, precision="float32"), strict=True):
+        np.testing.assert_allclose(after.forces, before.forces, atol=1e-5)
+
+
 def test_unknown_element_is_named_with_its_frame(potential):
     iron = Structure(np.array([1, 26]), np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.5]]), source_index=7)
     with pytest.raises(UserError, match=r"frame 7: element Fe is unknown to the model \(it knows H, C, O\)"):
