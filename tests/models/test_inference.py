@@ -127,7 +127,7 @@ def test_float32_keeps_its_digits_far_from_the_origin(tiny, structures):
     near = Predictor(tiny, precision="float32")(structures)
     away = [replace(s, positions=s.positions + 1000.0) for s in structures]
     for before, after in zip(near, predict(tiny, away, precision="float32"), strict=True):
-        np.testing.assert_allclose(after.forces, before.forces, atol=1e-5)
+        np.testing.assert_allclose(after.forces, before.forces, atol=1e-7)
 
 
 def test_unknown_element_is_named_with_its_frame(potential):

@@ -121,6 +121,12 @@ def test_padding_changes_nothing(x64, potential, structures, loss_gradient):
         np.testing.assert_allclose(tight[name], wide[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+def test_padding_has_no_energy(x64, potential, structures):
+    energies = jax.jit(energy_function(potential))(potential.parameters, packed(structures[:2], potential))
+    assert (np.asarray(energies[:2]) != 0).all()
+    assert (np.asarray(energies[2:]) == 0).all()
+
+
 def test_float32_stays_float32(x64, potential, structures):
     evaluate = energy_and_forces(energy_function(potential))
     parameters = {k: np.asarray(v, np.float32) for k, v in potential.parameters.items()}
