@@ -3,6 +3,7 @@ import errno
 import pytest
 
 from forgefield.errors import MachineError, UserError, reported_errors
+from forgefield.files import atomic_directory, atomic_file
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,27 @@ def test_a_failure_is_one_line_and_an_exit_code(error, code, line, capsys):
     assert printed.startswith(f"error: {line}")
 
 
-def test_a_mistake_of_the_program_keeps_its_traceback():
-    with pytest.raises(ZeroDivisionError), reported_errors():
-        _ = 1 / 0
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("division by zero"),
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+        OSError(errno.EBADF, "Bad file descriptor"),
+    ],
+)
+def test_a_mistake_of_the_program_keeps_its_traceback(error):
+    """What names no file is nothing that a user could mend."""
+    with pytest.raises(type(error)) as raised, reported_errors():
+        raise error
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("atomic", [atomic_file, atomic_directory])
+def test_a_full_disk_is_a_line_that_names_what_was_to_be_written(atomic, tmp_path, capsys):
+    """A write into an open file fails without a file's name."""
+    with pytest.raises(SystemExit) as stop, reported_errors(), atomic(tmp_path / "result"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert stop.value.code == 3
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'result'}: No space left on device")
+    assert list(tmp_path.iterdir()) == []

@@ -24,14 +24,19 @@ PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EP
 
 @contextmanager
 def reported_errors() -> Iterator[None]:
-    """Turn a :class:`UserError`, a :class:`MachineError` or a file that cannot be used into one line and exit code."""
+    """Turn a :class:`UserError`, a :class:`MachineError` or a file that cannot be used into one line and exit code.
+
+    A fault of the operating system that names no file, such as a broken pipe, rises: no other path would mend it.
+    """
     try:
         yield
     except (UserError, MachineError) as error:
         line, code = str(error), error.exit_code
     except OSError as error:
+        if error.filename is None:
+            raise
         code = UserError.exit_code if error.errno in PATH_ERRORS else MachineError.exit_code
-        line = f"{error.filename or 'a file'}: {error.strerror or error}; choose another path or make room there"
+        line = f"{error.filename}: {error.strerror or error}; choose another path or make room there"
     else:
         return
     print(f"error: {' '.join(line.split())}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Writing files so that a reader never sees half of one, and telling files apart."""
 
+import errno
 import hashlib
 import json
 import os
@@ -8,6 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+
+# what a write into an open file can end with; such an error does not say which file it was
+WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 def sha256_of(path: Path | str) -> str:
@@ -27,6 +32,9 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
         sync(temporary)
         os.replace(temporary, path)
         sync(path.parent)
+    except OSError as error:
+        _name(error, path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -46,8 +54,17 @@ def atomic_directory(path: Path | str) -> Iterator[Path]:
         sync(temporary)
         _replace_directory(temporary, path)
         sync(path.parent)
+    except OSError as error:
+        _name(error, path)
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _name(error: OSError, path: Path) -> None:
+    """Add the path to an error of writing that names none."""
+    if error.filename is None and error.errno in WRITE_ERRORS:
+        error.filename = str(path)
 
 
 def _replace_directory(temporary: Path, path: Path) -> None:
