@@ -81,14 +81,14 @@ def test_workflow_commands_plan_every_stage(folder, command):
 @pytest.mark.parametrize("command", commands("forgefield"))
 def test_other_commands_run(folder, command):
     run(folder, *forgefield(command))
+    if " predict " in command:
+        frames = ase.io.read(folder / command.split(" ")[-1], ":")
+        assert [len(atoms) for atoms in frames] == [9, 7]
+        assert all(np.isfinite(atoms.get_forces()).all() for atoms in frames)
 
 
-def test_predictions_are_where_the_readme_says(folder):
-    [command] = [c for c in commands("forgefield") if " predict " in c]
-    run(folder, *forgefield(command))
-    frames = ase.io.read(folder / command.split(" ")[-1], ":")
-    assert [len(atoms) for atoms in frames] == [9, 7]
-    assert all(np.isfinite(atoms.get_forces()).all() for atoms in frames)
+def test_predictions_are_shown():
+    assert any(" predict " in command for command in commands("forgefield"))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
