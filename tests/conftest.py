@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,26 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip("../shared/data is not here")
     return path
+
+
+@pytest.fixture(scope="session")
+def random_mace() -> Callable:
+    """A function that makes a MACE with random weights, by default as small as can be; settings as keywords."""
+    from forgefield.models.mace.initial import initial_potential
+    from forgefield.models.mace.settings import MaceSettings
+
+    def make(elements=(1, 6, 8), seed=0, **settings):
+        smallest = {
+            "r_max": 3.0,
+            "hidden_channels": 2,
+            "l_max": 1,
+            "correlation": (1,),
+            "interactions": ("RealAgnosticResidualInteractionBlock",),
+            "n_bessel": 4,
+            "polynomial_cutoff": 5,
+            "radial_mlp": (4,),
+            "mlp_channels": 2,
+        }
+        return initial_potential(elements, MaceSettings(**(smallest | settings)), seed)
+
+    return make

@@ -1,6 +1,7 @@
 """The ASE calculator in relaxations and dynamics, on molecules and periodic cells."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,31 +15,15 @@ from ase.optimize import BFGS
 
 from forgefield.calculators import ForgefieldCalculator
 from forgefield.errors import UserError
-from forgefield.models.mace.initial import initial_potential
-from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.potential import load_potential, save_potential
 
 
 @pytest.fixture(scope="module")
-def model_dir(tmp_path_factory):
+def model_dir(tmp_path_factory, random_mace):
     """A small MACE with random weights that knows H, C and O."""
-    settings = MaceSettings(
-        r_max=3.5,
-        hidden_channels=2,
-        l_max=1,
-        correlation=(1,),
-        interactions=("RealAgnosticResidualInteractionBlock",),
-        n_bessel=4,
-        polynomial_cutoff=5,
-        radial_mlp=(4,),
-        mlp_channels=2,
-        avg_num_neighbors=6.0,
-        scale=20.0,
-    )
-    potential = initial_potential([1, 6, 8], settings, seed=0)
-    potential.energy_shifts.update({1: -13.6, 6: -1029.0, 8: -2041.0})
+    potential = random_mace(r_max=3.5, avg_num_neighbors=6.0, scale=20.0)
     path = tmp_path_factory.mktemp("models") / "small"
-    save_potential(potential, path)
+    save_potential(replace(potential, energy_shifts={1: -13.6, 6: -1029.0, 8: -2041.0}), path)
     return path
 
 

@@ -11,30 +11,15 @@ from forgefield.config.training import TrainingConfig
 from forgefield.data.store import StoreWriter
 from forgefield.data.structures import Structure
 from forgefield.files import write_json
-from forgefield.models.mace.initial import initial_potential
-from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.potential import save_potential
 from forgefield.statistics import compute_statistics
 from forgefield.units import Units
 
 
 @pytest.fixture(scope="session")
-def foundation():
+def foundation(random_mace):
     """A small MACE for H, C and O with random weights, said to be pretrained."""
-    settings = MaceSettings(
-        r_max=3.0,
-        hidden_channels=2,
-        l_max=1,
-        correlation=(1,),
-        interactions=("RealAgnosticResidualInteractionBlock",),
-        n_bessel=4,
-        polynomial_cutoff=5,
-        radial_mlp=(4,),
-        mlp_channels=2,
-        scale=5.0,
-    )
-    potential = initial_potential([1, 6, 8], settings, seed=0)
-    return replace(potential, pretrained=True, energy_shifts={1: -13.0, 6: -1030.0, 8: -2040.0})
+    return replace(random_mace(scale=5.0), pretrained=True, energy_shifts={1: -13.0, 6: -1030.0, 8: -2040.0})
 
 
 @pytest.fixture(scope="session")

@@ -4,26 +4,13 @@ import numpy as np
 import pytest
 
 from forgefield.data.store import StoreWriter
-from forgefield.models.mace.initial import initial_potential
-from forgefield.models.mace.settings import MaceSettings
 from forgefield.units import Units
 
 
 @pytest.fixture(scope="session")
-def untrained():
+def untrained(random_mace):
     """A small MACE for H, C and O with random weights and a cutoff of 3 Å."""
-    settings = MaceSettings(
-        r_max=3.0,
-        hidden_channels=2,
-        l_max=1,
-        correlation=(1,),
-        interactions=("RealAgnosticResidualInteractionBlock",),
-        n_bessel=4,
-        polynomial_cutoff=5,
-        radial_mlp=(4,),
-        mlp_channels=2,
-    )
-    return initial_potential([1, 6, 8], settings, seed=0)
+    return random_mace()
 
 
 @pytest.fixture

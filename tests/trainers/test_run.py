@@ -11,23 +11,9 @@ from forgefield.config import load_config
 from forgefield.data.store import StoreWriter
 from forgefield.errors import MachineError, UserError
 from forgefield.files import write_json
-from forgefield.models.mace.initial import initial_potential
-from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.trainers.run import train_run
 from forgefield.units import Units
-
-SETTINGS = MaceSettings(
-    r_max=4.0,
-    hidden_channels=4,
-    l_max=1,
-    correlation=(2,),
-    interactions=("RealAgnosticInteractionBlock",),
-    n_bessel=4,
-    polynomial_cutoff=5,
-    radial_mlp=(8,),
-    mlp_channels=4,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +26,7 @@ def _settings_of_this_process(monkeypatch):
 
 
 @pytest.fixture
-def inputs(tmp_path):
+def inputs(tmp_path, random_mace):
     """Directories of data and model, and the file of statistics."""
     rng = np.random.default_rng(0)
     data = [
@@ -49,7 +35,7 @@ def inputs(tmp_path):
     ]
     for split, part in {"train": data[:10], "valid": data[10:]}.items():
         write_store(tmp_path / "data" / f"{split}.h5", part)
-    save_potential(initial_potential((1, 8), SETTINGS, seed=0), tmp_path / "model")
+    save_potential(random_mace((1, 8), r_max=4.0), tmp_path / "model")
     statistics = {"energy_shifts": {"H": 0.0, "O": -200.0}, "force_rms": 1.0, "neighbors": {"average": 2.0}}
     write_json(tmp_path / "statistics.json", statistics)
     return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"

@@ -1,6 +1,7 @@
-"""Makes the small model importable; JAX, which is compared with, computes in double precision."""
+"""Makes the labelled data importable and gives a small model for it; JAX, compared with, uses double precision."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -16,3 +17,23 @@ def _x64():
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture(scope="session")
+def small_potential(random_mace):
+    """A MACE of two layers for H and O, with every kind of parameter; its arrays are not to be changed."""
+    from labelled_data import SHIFTS
+
+    potential = random_mace(
+        tuple(SHIFTS),
+        seed=1,
+        hidden_channels=4,
+        correlation=(3, 2),
+        interactions=("RealAgnosticInteractionBlock", "RealAgnosticResidualInteractionBlock"),
+        radial_mlp=(8,),
+        mlp_channels=4,
+        avg_num_neighbors=6.0,
+        scale=0.5,
+        shift=-0.1,
+    )
+    return replace(potential, energy_shifts=SHIFTS)

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from small_mace import SHIFTS, labelled_structures, run_config, small_potential
+from labelled_data import SHIFTS, labelled_structures, run_config
 
 from forgefield.data.store import StoreWriter
 from forgefield.errors import UserError
@@ -17,7 +17,7 @@ from forgefield.units import Units
 
 
 @pytest.fixture
-def inputs(tmp_path):
+def inputs(tmp_path, small_potential):
     """Directories of data and model, and the file of statistics."""
     data = labelled_structures(10)
     (tmp_path / "data").mkdir()
@@ -27,7 +27,7 @@ def inputs(tmp_path):
         path, kind = tmp_path / "data" / f"{split}.h5", {"units": Units(), "dtype": "float64", "has_virial": True}
         with StoreWriter(path, **sizes, **kind, attributes=attributes) as writer:
             writer.append(part)
-    save_potential(small_potential(), tmp_path / "model")
+    save_potential(small_potential, tmp_path / "model")
     shifts = {"energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}}
     write_json(tmp_path / "statistics.json", shifts | {"force_rms": 2.0, "neighbors": {"average": 4.0}})
     return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"

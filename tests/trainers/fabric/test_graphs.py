@@ -1,6 +1,6 @@
 import numpy as np
 import torch
-from small_mace import SHIFTS, labelled_structures
+from labelled_data import SHIFTS, labelled_structures
 
 from forgefield.data.batching import Capacity
 from forgefield.trainers.fabric.graphs import DirectedNeighbors

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 import torch
-from small_mace import SHIFTS, labelled_structures
+from labelled_data import SHIFTS, labelled_structures
 
 from forgefield.config.training import Loss as LossConfig
 from forgefield.data.batching import needed_capacity

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_mace import labelled_structures, run_config, small_potential
+from labelled_data import labelled_structures, run_config
 
 from forgefield.data.loaders import StructureList
 from forgefield.errors import UserError
@@ -14,16 +14,22 @@ from forgefield.trainers.fabric.trainer import FabricTrainer
 COLUMNS = ("lr", "train_loss", "valid_loss", "valid_energy_mae_meV_per_atom", "valid_forces_mae_meV_per_A")
 
 
-def trainer(tmp_path, data, valid=None, **training):
-    made = FabricTrainer(
-        small_potential(),
-        run_config(**training).training,
-        checkpoint_path=tmp_path / "checkpoints",
-        log_file=tmp_path / "history.csv",
-        progress=False,
-    )
-    made.set_datasets(StructureList(data), valid and StructureList(valid))
-    return made
+@pytest.fixture
+def trainer(small_potential):
+    """A function that makes a trainer of the small model with its data."""
+
+    def make(path, data, valid=None, **training):
+        made = FabricTrainer(
+            small_potential,
+            run_config(**training).training,
+            checkpoint_path=path / "checkpoints",
+            log_file=path / "history.csv",
+            progress=False,
+        )
+        made.set_datasets(StructureList(data), valid and StructureList(valid))
+        return made
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -36,13 +42,13 @@ def trainer(tmp_path, data, valid=None, **training):
     ],
     ids=["uneven", "edgeless"],
 )
-def test_trains_as_jax_does(tmp_path, data, valid, settings):
+def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
     config = run_config(**settings, checkpoint_every=100)
     valid = valid and StructureList(valid)
     trained = []
     for name, module in {"jax": jax_engine, "fabric": engine}.items():
         files = {"checkpoints": tmp_path / name, "log_file": tmp_path / f"{name}.csv", "fingerprint": {}}
-        made = module.make_trainer(config, small_potential(), StructureList(data), valid, **files)
+        made = module.make_trainer(config, small_potential, StructureList(data), valid, **files)
         made.train(config.training.epochs)
         trained.append(made)
     one, other = trained
@@ -51,7 +57,7 @@ def test_trains_as_jax_does(tmp_path, data, valid, settings):
         expected, found = ([row[column] for row in made.history] for made in trained)
         if expected[0] is not None:
             np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=column)
-    start = small_potential().parameters
+    start = small_potential.parameters
     for expected, found in ((one.params, other.params), (one.best_params, other.best_params)):
         assert found.keys() == expected.keys() == start.keys()
         for name in start:
@@ -60,7 +66,7 @@ def test_trains_as_jax_does(tmp_path, data, valid, settings):
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_continues_bit_for_bit(tmp_path, precision):
+def test_continues_bit_for_bit(trainer, tmp_path, precision):
     data, settings = labelled_structures(6), {"batch": 4, "epochs": 3, "precision": precision}
     straight = trainer(tmp_path / "straight", data, data[:3], **settings)
     straight.train(3)
@@ -79,7 +85,7 @@ def test_continues_bit_for_bit(tmp_path, precision):
         assert one | {"seconds": 0} == other | {"seconds": 0}
 
 
-def test_float64_is_really_in_effect(tmp_path):
+def test_float64_is_really_in_effect(trainer, tmp_path):
     data = labelled_structures(4)
     losses = []
     for precision in ("float32", "float64"):
@@ -90,7 +96,7 @@ def test_float64_is_really_in_effect(tmp_path):
     assert [loss == float(np.float32(loss)) for loss in losses] == [True, False]
 
 
-def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+def test_a_checkpoint_of_another_model_is_refused(trainer, tmp_path):
     data = labelled_structures(4)
     trainer(tmp_path, data, batch=4, epochs=1).train(1)
     other = trainer(tmp_path, data, batch=4, epochs=1, ema=None)
@@ -98,7 +104,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
         other.resume()
 
 
-def test_a_bad_label_stops_before_anything_is_overwritten(tmp_path):
+def test_a_bad_label_stops_before_anything_is_overwritten(trainer, tmp_path):
     data = labelled_structures(4)
     made = trainer(tmp_path, data, batch=2, epochs=3)
     made.train(1)
@@ -110,7 +116,7 @@ def test_a_bad_label_stops_before_anything_is_overwritten(tmp_path):
     assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000001"]
 
 
-def test_stops_early_and_keeps_the_best(tmp_path):
+def test_stops_early_and_keeps_the_best(trainer, tmp_path):
     data = labelled_structures(4)
     settings = {"lr": 0.5, "clip_norm": None, "ema": None, "early_stopping": 2}  # diverges
     made = trainer(tmp_path, data, data, batch=2, epochs=30, **settings)

@@ -1,33 +1,11 @@
-"""A small MACE model and labelled structures of uneven sizes, for both engines."""
-
-from dataclasses import replace
+"""Labelled structures of uneven sizes and the settings of a run, for both engines."""
 
 import numpy as np
 
 from forgefield.config import load_config
 from forgefield.data.structures import Structure
-from forgefield.models.mace.initial import initial_potential
-from forgefield.models.mace.settings import MaceSettings
 
-SETTINGS = MaceSettings(
-    r_max=3.0,
-    hidden_channels=4,
-    l_max=1,
-    correlation=(3, 2),
-    interactions=("RealAgnosticInteractionBlock", "RealAgnosticResidualInteractionBlock"),
-    n_bessel=4,
-    polynomial_cutoff=5,
-    radial_mlp=(8,),
-    mlp_channels=4,
-    avg_num_neighbors=6.0,
-    scale=0.5,
-    shift=-0.1,
-)
 SHIFTS = {1: -13.6, 8: -430.0}
-
-
-def small_potential():
-    return replace(initial_potential(tuple(SHIFTS), SETTINGS, seed=1), energy_shifts=SHIFTS)
 
 
 def labelled_structures(n, seed=0):
