@@ -143,5 +143,5 @@ def test_float32_stays_float32(x64, potential, structures):
 
 def test_every_trained_weight_matters(x64, potential, structures, loss_gradient):
     gradient = loss_gradient(potential.parameters, packed(structures, potential))
-    assert weight_name(0, 3, 3) in gradient
+    assert weight_name(0, 0, 3, 3) in gradient
     assert all(np.abs(g).max() > 0 for g in gradient.values())

@@ -39,9 +39,9 @@ def symmetric_contraction(
     polynomials: list[Invariant] = []
     weights = []
     for order in range(1, correlation + 1):
-        found = invariants(buffers[buffer_name(layer, order)], TOLERANCE[dtype.name])
+        found = invariants(buffers[buffer_name(layer, 0, order)], TOLERANCE[dtype.name])
         mixing = np.array([p.mixing for p in found], dtype)
-        weights.append(jnp.einsum("pk,zkc->zpc", mixing, parameters[weight_name(layer, order, correlation)]))
+        weights.append(jnp.einsum("pk,zkc->zpc", mixing, parameters[weight_name(layer, 0, order, correlation)]))
         polynomials += found
     n_elements, _, channels = weights[0].shape
     flat = jnp.concatenate(weights, axis=1).reshape(n_elements, -1)

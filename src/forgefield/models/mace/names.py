@@ -1,13 +1,20 @@
 """mace-torch's names of arrays, kept by every model whatever library computes it."""
 
-BESSEL = "radial_embedding.bessel_fn."
+RADIAL = "radial_embedding.bessel_fn."
+TRANSFORM = "radial_embedding.distance_transform."
+REPULSION = "pair_repulsion_fn."
 
 
-def buffer_name(layer: int, order: int) -> str:
-    return f"products.{layer}.symmetric_contractions.contractions.0.U_matrix_{order}"
+def contraction_name(layer: int, degree: int) -> str:
+    """The prefix of what belongs to the product of one layer with results of one degree."""
+    return f"products.{layer}.symmetric_contractions.contractions.{degree}."
 
 
-def weight_name(layer: int, order: int, correlation: int) -> str:
+def buffer_name(layer: int, degree: int, order: int) -> str:
+    return f"{contraction_name(layer, degree)}U_matrix_{order}"
+
+
+def weight_name(layer: int, degree: int, order: int, correlation: int) -> str:
     """mace-torch calls the highest order's weights ``weights_max`` and counts the others downwards."""
     suffix = "weights_max" if order == correlation else f"weights.{correlation - 1 - order}"
-    return f"products.{layer}.symmetric_contractions.contractions.0.{suffix}"
+    return contraction_name(layer, degree) + suffix

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from forgefield.models.mace.contraction import lax_split
-from forgefield.models.mace.names import BESSEL
+from forgefield.models.mace.names import RADIAL
 from forgefield.models.mace.settings import MaceSettings
 
 
@@ -25,8 +25,8 @@ def cutoff_polynomial(ratio: jax.Array, p: int) -> jax.Array:
 def radial_basis(distances: jax.Array, buffers: Mapping[str, np.ndarray], settings: MaceSettings) -> jax.Array:
     """(P, n_bessel) Bessel functions times cutoff polynomial of (P,) distances in Å."""
     dtype = distances.dtype
-    frequencies = np.asarray(buffers[BESSEL + "bessel_weights"], dtype)
-    prefactor = np.asarray(buffers[BESSEL + "prefactor"], dtype)
+    frequencies = np.asarray(buffers[RADIAL + "bessel_weights"], dtype)
+    prefactor = np.asarray(buffers[RADIAL + "prefactor"], dtype)
     cutoff = cutoff_polynomial(distances / settings.r_max, settings.polynomial_cutoff)
     return prefactor * jnp.sin(frequencies * distances[:, None]) * (cutoff / distances)[:, None]
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from forgefield.errors import UserError
-from forgefield.models.mace.initial import parameter_shapes
-from forgefield.models.mace.names import BESSEL, buffer_name, weight_name
+from forgefield.models.mace.shapes import parameter_shapes
+from forgefield.models.mace.names import RADIAL, buffer_name, weight_name
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.mace.torch_checks import check_supported
 from forgefield.models.mace.torch_reference import quiet_mace
@@ -50,8 +50,8 @@ def to_torch(potential: Potential, dtype: torch.dtype) -> torch.nn.Module:
         contraction = product.symmetric_contractions.contractions[0]
         correlation = settings.correlation[layer]
         for order in range(1, correlation + 1):
-            setattr(contraction, f"U_matrix_{order}", _tensor(potential.buffers[buffer_name(layer, order)], dtype))
-            weights = torch.nn.Parameter(_tensor(potential.parameters[weight_name(layer, order, correlation)], dtype))
+            setattr(contraction, f"U_matrix_{order}", _tensor(potential.buffers[buffer_name(layer, 0, order)], dtype))
+            weights = torch.nn.Parameter(_tensor(potential.parameters[weight_name(layer, 0, order, correlation)], dtype))
             if order == correlation:
                 contraction.weights_max = weights
             else:
@@ -90,11 +90,11 @@ def _settings(module: torch.nn.Module) -> MaceSettings:
 
 def _buffer_names(settings: MaceSettings) -> list[str]:
     tensors = [
-        buffer_name(layer, order)
+        buffer_name(layer, 0, order)
         for layer, correlation in enumerate(settings.correlation)
         for order in range(1, correlation + 1)
     ]
-    return [BESSEL + "bessel_weights", BESSEL + "prefactor", *tensors]
+    return [RADIAL + "bessel_weights", RADIAL + "prefactor", *tensors]
 
 
 def _check_parameters(module: torch.nn.Module, shapes: dict[str, tuple[int, ...]]) -> None:
