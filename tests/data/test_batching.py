@@ -1,5 +1,7 @@
 """What a packed batch promises to the models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,17 @@ def test_atoms_follow_one_another_and_padding_belongs_to_the_last_structure(stru
     assert graph.n_atoms.tolist() == [6, 2, 1, 0, 0]
     assert graph.atom_structure.tolist() == [0] * 6 + [1] * 2 + [2] + [4] * 7
     assert [ELEMENTS[i] for i in graph.species[:9]] == [z for s in structures for z in s.numbers]
-    np.testing.assert_array_equal(graph.positions[6:8], structures[1].positions)
+    apart = structures[1].positions[1] - structures[1].positions[0]
+    np.testing.assert_allclose(graph.positions[7] - graph.positions[6], apart, rtol=1e-14)
+
+
+def test_float32_keeps_distances_far_from_the_origin(structures, pairs):
+    """At 1000 Å float32 has steps of 6e-5 Å, which positions have no more once each structure is centered."""
+    away = [replace(s, positions=s.positions + 1000.0) for s in structures]
+    capacity = needed_capacity(structures, pairs)
+    graph = pack_graph(away, pairs, ELEMENTS, CUTOFF, capacity, np.float32)
+    expected = pack_graph(structures, pairs, ELEMENTS, CUTOFF, capacity)
+    np.testing.assert_allclose(vectors(graph), vectors(expected), atol=1e-6)
 
 
 def test_pairs_are_within_the_cutoff_and_padded_ones_beyond_it(pairs, graph):

@@ -19,7 +19,7 @@ class Graph(NamedTuple):
     """What a model reads. N atoms, P pairs, K neighbour slots and B structures include padding. Lengths in Å.
 
     Attributes:
-        positions: (N, 3).
+        positions: (N, 3), of each structure from their mean.
         species: (N,) int32 index into the model's elements; 0 for padding.
         atom_mask: (N,) 1 for real atoms, 0 for padding.
         atom_structure: (N,) int32 structure of each atom; B - 1 for padding.
@@ -138,7 +138,7 @@ def pack_graph(
         raise ValueError(f"a structure has an element that is not among {tuple(elements)}")
     slots = _neighbor_slots(receiver, sender, int(n_pairs.sum()), n, k, dtype)
     return Graph(
-        positions=_joined([s.positions for s in structures], dtype, n, 0.0, (3,)),
+        positions=_joined([centered_positions(s) for s in structures], dtype, n, 0.0, (3,)),
         species=species,
         atom_mask=(np.arange(n) < n_real).astype(dtype),
         atom_structure=_joined([np.repeat(np.arange(len(sizes)), sizes)], np.int32, n, b - 1),
@@ -151,6 +151,11 @@ def pack_graph(
         neighbor_sign=slots[2],
         n_atoms=_joined([sizes], np.int32, b, 0),
     )
+
+
+def centered_positions(structure: Structure) -> np.ndarray:
+    """(n, 3) positions from their mean, Å: far from the origin, float32 would lose digits of the distances."""
+    return structure.positions - structure.positions.mean(axis=0)
 
 
 def pack_labels(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -105,10 +105,8 @@ class Predictor:
             start = end
 
     def _pack(self, group: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Graph:
-        # far from the origin, float32 would lose digits of the distances
-        centered = [replace(s, positions=s.positions - s.positions.mean(axis=0)) for s in group]
         capacity = self._capacity(needed_capacity(group, pairs))
-        return pack_graph(centered, pairs, self.potential.elements, self.potential.cutoff, capacity, self.dtype.type)
+        return pack_graph(group, pairs, self.potential.elements, self.potential.cutoff, capacity, self.dtype.type)
 
 
 def predict(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import torch
 from labelled_data import SHIFTS, labelled_structures
@@ -6,23 +8,36 @@ from forgefield.data.batching import Capacity
 from forgefield.trainers.fabric.graphs import DirectedNeighbors
 
 NEIGHBORS = DirectedNeighbors(3.0, tuple(SHIFTS), SHIFTS)
+CAPACITY = Capacity(99, 999, 9999, 99)
 
 
 def packed(structures):
     pairs = [NEIGHBORS.pairs(s) for s in structures]
-    return NEIGHBORS.pack(structures, pairs, Capacity(99, 999, 9999, 99), np.dtype(np.float64)), pairs
+    return NEIGHBORS.pack(structures, pairs, CAPACITY, np.dtype(np.float64)), pairs
+
+
+def vectors(graph):
+    return graph.positions[graph.receiver] - graph.positions[graph.sender] + graph.shift
 
 
 def test_every_pair_stands_in_both_directions_and_is_shorter_than_the_cutoff():
     structures = labelled_structures(5)
     (graph, _), pairs = packed(structures)
     assert len(graph.sender) == 2 * sum(len(p.sender) for p in pairs)
-    vectors = graph.positions[graph.receiver] - graph.positions[graph.sender] + graph.shift
-    assert torch.linalg.vector_norm(vectors, dim=1).max() < 3.0
-    there = {tuple(x) for x in torch.cat([torch.stack([graph.sender, graph.receiver], 1), vectors], 1).tolist()}
-    back = {tuple(x) for x in torch.cat([torch.stack([graph.receiver, graph.sender], 1), -vectors], 1).tolist()}
+    v = vectors(graph)
+    assert torch.linalg.vector_norm(v, dim=1).max() < 3.0
+    there = {tuple(x) for x in torch.cat([torch.stack([graph.sender, graph.receiver], 1), v], 1).tolist()}
+    back = {tuple(x) for x in torch.cat([torch.stack([graph.receiver, graph.sender], 1), -v], 1).tolist()}
     assert there == back
     assert torch.equal(graph.atom_structure[graph.sender], graph.atom_structure[graph.receiver])
+
+
+def test_float32_keeps_distances_far_from_the_origin():
+    structures = labelled_structures(5)
+    (expected, _), pairs = packed(structures)
+    away = [replace(s, positions=s.positions + 1000.0) for s in structures]
+    graph, _ = NEIGHBORS.pack(away, pairs, CAPACITY, np.dtype(np.float32))
+    np.testing.assert_allclose(vectors(graph), vectors(expected), atol=2e-6)
 
 
 def test_atoms_and_labels_follow_one_another_without_padding():

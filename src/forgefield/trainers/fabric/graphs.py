@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forgefield.data.batching import Capacity, Labels, pack_labels
+from forgefield.data.batching import Capacity, Labels, centered_positions, pack_labels
 from forgefield.data.loaders import PackedNeighbors
 from forgefield.data.neighbors import NeighborPairs
 from forgefield.data.structures import Structure
@@ -17,7 +17,7 @@ class TorchGraph(NamedTuple):
     """What a model reads: B structures with N atoms and E directed edges, lengths in Å.
 
     Attributes:
-        positions: (N, 3).
+        positions: (N, 3), of each structure from their mean.
         species: (N,) index into the model's elements.
         atom_structure: (N,) structure of each atom, ascending.
         sender, receiver: (E,) atoms; vector = positions[receiver] - positions[sender] + shift.
@@ -68,7 +68,7 @@ class DirectedNeighbors(PackedNeighbors):
         receiver = [np.concatenate([p.receiver, p.sender]) + o for p, o in zip(pairs, offsets, strict=True)]
         shift = [np.concatenate([p.shift, -p.shift]) for p in pairs]
         return TorchGraph(
-            positions=_tensor([s.positions for s in structures], dtype),
+            positions=_tensor([centered_positions(s) for s in structures], dtype),
             species=_tensor([index_of[s.numbers] for s in structures], np.int64),
             atom_structure=torch.from_numpy(np.repeat(np.arange(len(structures)), n_atoms)),
             sender=_tensor(sender, np.int64),
