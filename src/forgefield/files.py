@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-
 # what a write into an open file can end with; such an error does not say which file it was
 WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
