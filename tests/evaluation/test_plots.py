@@ -122,6 +122,12 @@ def test_a_run_without_metrics_says_what_to_do(tmp_path):
         plot_run(tmp_path, PlotsConfig())
 
 
+def test_a_run_without_predictions_says_what_to_do(run):
+    (run / "predictions_test.h5").unlink()
+    with pytest.raises(UserError, match=r"predictions_test\.h5: no such file; evaluate the run again"):
+        plot_run(run, PlotsConfig())
+
+
 def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):
     (run / "parity_energy.png").touch()
     output = io.StringIO()
@@ -129,7 +135,28 @@ def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):
     text = output.getvalue()
     assert max(map(len, text.splitlines()[:-1])) <= 80
     row = next(line for line in text.splitlines() if "fine-tuned" in line)
-    cells = [cell.strip() for cell in row.strip("│").split("│")]
-    assert cells == ["test", "fine-tuned", "8.33", "8.5", "10", "10"]
+    assert row.split() == ["test", "fine-tuned", "8.33", "8.5", "10", "10"]
+    assert "refitted: energy shifts fitted to the training set, nothing else trained\n" in text
     assert "meV/atom" in text
     assert f"Parity plot: {run / 'parity_energy.png'}" in text
+
+
+def test_a_table_with_every_column_fits_80_columns_without_wrapping(tmp_path):
+    """The widest there is: large errors of the energy, stresses, and a split without labels of them."""
+    large, small = {"n": 1, "mae": 728.5714, "rmse": 728.5714}, {"n": 1, "mae": 0.5604, "rmse": 0.0001234}
+    none = {"n": 0, "mae": None, "rmse": None}
+    errors = {
+        variant: {"energy_per_atom": large, "forces": small, "stress": none}
+        for variant in ("foundation", "refitted", "finetuned")
+    }
+    run = tmp_path / "a-dataset-with-a-long-name-a-foundation-model-with-a-long-name-jax"
+    write_json(run / "metrics.json", {"splits": {"valid": errors, "test": errors}})
+    output = io.StringIO()
+    print_summary(run, Console(file=output, width=80))
+    lines = output.getvalue().splitlines()
+    assert lines[0] == f"Errors of {run.name}"
+    rows = [line for line in lines if "zero-shot, refitted" in line]
+    assert [row.split() for row in rows] == [
+        [split, "zero-shot,", "refitted", "728,571", "728,571", "560", "0.123", "–", "–"] for split in ("valid", "test")
+    ]
+    assert max(map(len, lines)) <= 80

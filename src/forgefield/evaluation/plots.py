@@ -43,12 +43,15 @@ def plot_run(run: Path, config: PlotsConfig) -> list[Path]:
     splits = read_json(run / "metrics.json")["splits"]
     split = "test" if "test" in splits else next(iter(splits))
     metrics = splits[split]
+    predictions = run / f"predictions_{split}.h5"
+    if not predictions.exists():
+        raise UserError(f"{predictions}: no such file; evaluate the run again with `forgefield evaluate`")
     paths = []
     with rc_context(STYLE):
         for name, quantity in QUANTITIES.items():
             panels = [(v, t) for v, t in TITLES[name] if v in metrics] or [("trained", "trained from scratch")]
             if metrics[panels[0][0]].get(quantity.name, {"n": 0})["n"]:
-                figure = parity_figure(run / f"predictions_{split}.h5", quantity, panels, metrics)
+                figure = parity_figure(predictions, quantity, panels, metrics)
                 paths += _save(figure, run / f"parity_{name}", config)
         paths += _save(learning_curve_figure(run / "history.csv"), run / "learning_curve", config)
     return paths

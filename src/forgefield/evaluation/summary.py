@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.table import Table
 
@@ -16,40 +17,49 @@ VARIANTS = {
 }
 COLUMNS = {"energy_per_atom": ("Energy", "meV/atom"), "forces": ("Forces", "meV/Å"), "stress": ("Stress", "meV/Å³")}
 
+NO_LABELS = "–"
 
-def summary_table(run: Path) -> Table:
-    """MAE and RMSE of every split and variant in ``run/metrics.json``, errors in meV/atom, meV/Å and meV/Å³."""
-    splits = read_json(run / "metrics.json")["splits"]
+
+def summary_table(splits: dict[str, Any]) -> Table:
+    """MAE and RMSE of every split and variant, errors in meV/atom, meV/Å and meV/Å³; with all columns 80 wide."""
     quantities = [q for q in COLUMNS if any(q in by for split in splits.values() for by in split.values())]
-    table = Table(title=f"Errors of {run.name}", title_justify="left")
-    table.add_column("Split")
+    table = Table(box=HORIZONTALS, collapse_padding=True, pad_edge=False)
+    table.add_column("Split", no_wrap=True)
     table.add_column("Model")
     for quantity in quantities:
         name, unit = COLUMNS[quantity]
         for error in ("MAE", "RMSE"):
-            table.add_column(f"{name}\n{error}\n{unit}", justify="right")
+            table.add_column(f"{name}\n{error}\n{unit}", justify="right", no_wrap=True)
     for split, by_variant in splits.items():
         for variant, errors in by_variant.items():
             cells = [_milli(errors[q], e) for q in quantities for e in ("mae", "rmse")]
             table.add_row(split, VARIANTS[variant], *cells)
         table.add_section()
-    if any("refitted" in by_variant for by_variant in splits.values()):
-        table.caption = "refitted: energy shifts fitted to the training set, nothing else trained"
-        table.caption_justify = "left"
     return table
 
 
 def _milli(errors: dict[str, Any], name: str) -> str:
     """A thousandth of the unit, to three digits, without an exponent for large errors."""
     if errors[name] is None:
-        return "no labels"
+        return NO_LABELS
     value = 1000 * errors[name]
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def print_summary(run: Path, console: Console | None = None) -> None:
-    """Print the table and the paths of the run's parity plots."""
+    """Print the table of ``run/metrics.json``, what its words mean, and the paths of the run's parity plots."""
     console = console or Console()
-    console.print(summary_table(run))
+    splits = read_json(run / "metrics.json")["splits"]
+    variants = [errors for by_variant in splits.values() for errors in by_variant.values()]
+    _line(console, f"Errors of {run.name}")
+    console.print(summary_table(splits))
+    if any("refitted" in by_variant for by_variant in splits.values()):
+        _line(console, "refitted: energy shifts fitted to the training set, nothing else trained")
+    if any(errors[quantity]["mae"] is None for errors in variants for quantity in errors):
+        _line(console, f"{NO_LABELS}: no labels of this kind")
     for path in sorted(run.glob("parity_*.png")):
-        console.print(f"Parity plot: {path}", highlight=False, soft_wrap=True)
+        _line(console, f"Parity plot: {path}")
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
