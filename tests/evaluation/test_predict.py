@@ -52,9 +52,31 @@ def test_an_unknown_element_is_named_and_leaves_no_file(run_files, tmp_path):
     [
         ("missing.xyz", "out.xyz", "no such file"),
         ("in.xyz", "out.traj", "ends in .extxyz"),
+        ("in.xyz", "out", r"out: a directory; give the name of a file, such as .*/out/predicted\.extxyz"),
     ],
 )
 def test_wrong_files_are_refused(source, output, message, run_files, tmp_path):
     ase.io.write(tmp_path / "in.xyz", molecule("H2O"))
+    (tmp_path / "out").mkdir()
     with pytest.raises(UserError, match=message):
         predict_file(run_files.foundation, tmp_path / source, tmp_path / output)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("notes.txt", b"some text\n", "of a format that ASE does not know"),
+        ("frames.npz", b"PK\x03\x04", "of a format that ASE does not know"),
+        ("header.xyz", b"water\nO 0 0 0\n", "frame 0: .* 'water' where a number is expected"),
+        ("number.xyz", b"1\n\nO 0 0 x\n", "frame 0: .* 'x' where a number is expected"),
+        ("short.xyz", b"2\n\nO 0 0 0\n", "frame 0: .* Frame has 1 atoms, expected 2"),
+        ("element.xyz", b"1\n\nQq 0 0 0\n", "frame 0: .* 'Qq' is unknown"),
+        ("latin.xyz", b"1\ncaf\xe9\nO 0 0 0\n", "frame 0: .* it is not UTF-8 text"),
+        ("empty.gen", b"3 C\n", "frame 0: .* its content is laid out in another way, or ends too early"),
+    ],
+)
+def test_an_unreadable_file_is_named_with_a_way_out(name, content, reason, run_files, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=rf"{name}(: |, ){reason}; .*save it as extended XYZ \(\.extxyz\)") as raised:
+        predict_file(run_files.foundation, tmp_path / name, tmp_path / "out.xyz")
+    assert "format`" not in str(raised.value)

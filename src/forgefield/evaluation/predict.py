@@ -19,6 +19,8 @@ from forgefield.files import atomic_file
 from forgefield.models.inference import Prediction, check_elements, predict
 from forgefield.models.potential import Potential, load_potential
 
+SAVE_ANOTHER = "save it as extended XYZ (.extxyz), or in another format that ASE recognizes by itself, such as .traj"
+
 
 def predict_file(
     model_dir: Path | str, source: Path | str, output: Path | str, *, batch: int = 32, precision: str = "float64"
@@ -37,9 +39,11 @@ def predict_file(
 
     Raises:
         UserError: the file is missing, unreadable or without structures, a structure has an element that the model
-            does not know, or ``output`` is named as another format.
+            does not know, or ``output`` is a directory or named as another format.
     """
     source, output = Path(source), Path(output)
+    if output.is_dir():
+        raise UserError(f"{output}: a directory; give the name of a file, such as {output / 'predicted.extxyz'}")
     if output.suffix not in (".extxyz", ".xyz"):
         raise UserError(f"{output}: predictions are written as extended XYZ; give a name that ends in .extxyz or .xyz")
     potential = load_potential(model_dir)
@@ -56,7 +60,11 @@ def predict_file(
 
 
 def _structures(source: Path, potential: Potential) -> Iterator[Structure]:
-    frames = ((path, frame) for path in find_files(source) for frame in read_ase(path, ase_format(path, "auto"), []))
+    frames = (
+        (path, frame)
+        for path in find_files(source)
+        for frame in read_ase(path, ase_format(path, "auto", SAVE_ANOTHER), [], SAVE_ANOTHER)
+    )
     for index, (path, frame) in enumerate(frames):
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),

@@ -2,6 +2,7 @@
 
 import difflib
 import lzma
+import re
 import shutil
 import tempfile
 import warnings
@@ -20,10 +21,19 @@ from forgefield.errors import UserError
 
 DATABASE_ENTRIES = ("data", "key_value_pairs")
 """Where the rows of an ASE database keep a user's own values."""
+NOT_A_NUMBER = r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.+)"
+"""What Python says where a file has a word instead of a number."""
+SET_FORMAT = "set `format`"
+"""What someone who configures a dataset can do about a format that was not recognized, or taken for another."""
 
 
-def ase_format(path: Path, name: str) -> str:
+def ase_format(path: Path, name: str, remedy: str = SET_FORMAT) -> str:
     """The ASE format of a file: ``name``, or what ASE takes it for where that is "auto".
+
+    Args:
+        path: the file.
+        name: a format, or "auto".
+        remedy: what messages say that a user can do about an unknown format.
 
     Raises:
         UserError: ASE knows no format of that name, or does not recognise the file.
@@ -31,10 +41,10 @@ def ase_format(path: Path, name: str) -> str:
     if name == "auto":
         try:
             form = filetype(str(path))
-        except Exception as error:
-            raise UserError(f"{path}: of a format that ASE does not know ({_text(error)}); set `format`") from None
+        except Exception:
+            form = None
         if form not in ioformats:
-            raise UserError(f"{path}: of a format that ASE does not know; set `format`")
+            raise UserError(f"{path}: of a format that ASE does not know; {remedy}")
         return form
     if name not in ioformats:
         nearest = difflib.get_close_matches(name, [*ioformats, "npz", "auto"], n=1, cutoff=0.0)[0]
@@ -42,17 +52,17 @@ def ase_format(path: Path, name: str) -> str:
     return name
 
 
-def read_ase(path: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
+def read_ase(path: Path, form: str, warn: list[str], remedy: str = SET_FORMAT) -> Iterator[RawFrame]:
     """Stream the frames of one file; what ASE warns about goes to ``warn``, each text once.
 
     Raises:
-        UserError: ASE cannot read the file; the message holds ASE's own.
+        UserError: ASE cannot read the file; the message gives the reason, and ``remedy`` as the way out.
     """
     with _uncompressed(path) as plain:
-        yield from _frames(path, plain, form, warn)
+        yield from _frames(path, plain, form, warn, remedy)
 
 
-def _frames(path: Path, plain: Path, form: str, warn: list[str]) -> Iterator[RawFrame]:
+def _frames(path: Path, plain: Path, form: str, warn: list[str], remedy: str) -> Iterator[RawFrame]:
     """Frames of ``plain``, which messages call by the name ``path`` that the user knows."""
     frames = (
         _database(plain) if form in ("db", "json") else ase.io.iread(plain, ":", form, do_not_split_by_at_sign=True)
@@ -64,9 +74,9 @@ def _frames(path: Path, plain: Path, form: str, warn: list[str]) -> Iterator[Raw
             try:
                 atoms = next(frames, None)
             except Exception as error:
-                hint = "give the run's vasprun.xml instead" if form == "vasp-out" else "repair it or set `format`"
+                hint = "give the run's vasprun.xml instead" if form == "vasp-out" else f"repair it or {remedy}"
                 raise UserError(
-                    f"{path}, frame {number}: ASE cannot read it as {form}: {_text(error)}; {hint}"
+                    f"{path}, frame {number}: ASE cannot read it as {form}: {_reason(error)}; {hint}"
                 ) from None
         warn += sorted({f"{path}: ASE: {_text(w.message)}" for w in caught} - set(warn))
         if atoms is None:
@@ -108,6 +118,18 @@ def _raw(atoms: ase.Atoms) -> RawFrame:
         values |= {key: value for key, value in atoms.calc.results.items() if value is not None}
     values = {key: value for key, value in values.items() if key not in ("numbers", "positions", "unique_id")}
     return RawFrame(atoms.numbers, atoms.positions, np.array(atoms.cell), atoms.pbc, values)
+
+
+def _reason(error: Exception) -> str:
+    """Why ASE failed, as far as its exception tells someone who knows the file and not ASE's code."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    if isinstance(error, KeyError):
+        return f"{_text(error)} is unknown"
+    if isinstance(error, IndexError | TypeError | AttributeError | AssertionError | RuntimeError):
+        return "its content is laid out in another way, or ends too early"
+    text = _text(error).removeprefix("ase.io.extxyz: ").replace(r"\n", "")
+    return re.sub(NOT_A_NUMBER, r"\1 where a number is expected", text)
 
 
 def _text(error: object) -> str:

@@ -1,5 +1,6 @@
 """Reading a store."""
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ class Store:
 
     Raises:
         UserError: no such file, not a store, truncated, another format version, or datasets that do not fit together.
+        OSError: the file may not be read.
     """
 
     def __init__(self, path: Path | str):
@@ -33,9 +35,9 @@ class Store:
         self._file = _open(self.path)
         try:
             self._check_and_load()
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError):
             self.close()
-            raise UserError(f"{self.path}: damaged HDF5 ({error}); convert the dataset again") from None
+            raise _damaged(self.path) from None
         except BaseException:
             self.close()
             raise
@@ -110,8 +112,8 @@ class Store:
             columns = {key: self._rows(key, unique) for key in ("R", "species", "F", "box", "pbc")}
             if self.has_virial:
                 columns["virial"] = self._rows("virial", unique)
-        except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.path}: damaged HDF5 ({error}); convert the dataset again") from None
+        except (OSError, RuntimeError):
+            raise _damaged(self.path) from None
         structures = [self._structure(int(row), i, columns) for i, row in enumerate(unique)]
         return [structures[i] for i in inverse]
 
@@ -164,4 +166,13 @@ def _open(path: Path) -> h5py.File:
         # Several processes read one file, also on file systems without locks.
         return h5py.File(path, "r", locking=False)
     except OSError as error:
-        raise UserError(f"{path}: not a readable HDF5 file ({error}); convert the dataset again") from None
+        if error.errno:  # such as no permission
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        if h5py.is_hdf5(path):
+            raise _damaged(path) from None
+        raise UserError(f"{path}: not an HDF5 file; make one with `forgefield convert`") from None
+
+
+def _damaged(path: Path) -> UserError:
+    """What h5py says of such a file is about its internals."""
+    return UserError(f"{path}: a damaged or truncated HDF5 file; convert the dataset again")
