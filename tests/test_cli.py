@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shlex
 import subprocess
 import sys
 
@@ -112,6 +113,16 @@ def test_a_mistake_ends_with_one_line_and_exit_code_2(forgefield, arguments, mes
     assert errors.startswith("error: ")
     assert errors.count("\n") == 1
     assert message in errors
+
+
+def test_a_model_of_mace_torch_comes_with_the_command_that_imports_it(forgefield, tmp_path):
+    (tmp_path / "small.model").write_bytes(b"a pickle")
+    code, _, errors = forgefield("predict", "small.model", "in.xyz", "-o", "out.xyz")
+    assert code == 2
+    assert errors.startswith("error: small.model: a file, not a directory made by forgefield; import the model first")
+    code, _, errors = forgefield(*shlex.split(errors.split(": forgefield ")[1]))
+    assert code == 2
+    assert "small.model is a pickled model" in errors
 
 
 def test_a_usage_mistake_ends_with_exit_code_2_and_no_traceback(forgefield):

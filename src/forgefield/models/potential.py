@@ -76,9 +76,15 @@ def load_potential(path: Path | str) -> Potential:
     """Read a directory written by :func:`save_potential`.
 
     Raises:
-        UserError: the directory is missing, incomplete, of another format or in other units.
+        UserError: the directory is missing, is a file, is incomplete, of another format or in other units.
     """
     path = Path(path)
+    if path.is_file():
+        model = f"models: {{{path.stem}: {{foundation: {path}}}}}"
+        raise UserError(
+            f"{path}: a file, not a directory made by forgefield; import the model first, into results/models/"
+            f"{path.stem}: forgefield import-model --config '{model}' --model {path.stem}"
+        )
     if not (path / "model.json").exists():
         raise UserError(f"{path}: no model here (model.json is missing); give a directory made by forgefield")
     description = read_json(path / "model.json")
