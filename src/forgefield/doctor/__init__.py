@@ -9,19 +9,29 @@ from forgefield.doctor.findings import Finding
 from forgefield.doctor.judge import judge_devices, judge_methods, judge_packages
 from forgefield.doctor.machine import check_programs
 from forgefield.doctor.packages import GROUPS
-from forgefield.doctor.processes import run_probe
+from forgefield.doctor.processes import Probe, run_probe
+from forgefield.doctor.progress import RunningChecks
 from forgefield.doctor.report import report
 
 
-def diagnose() -> list[Finding]:
+def diagnose(checks: RunningChecks) -> list[Finding]:
     """Check everything, the slow checks side by side.
+
+    Args:
+        checks: Shows what is running.
 
     Returns:
         One finding per package, device, program and method.
     """
-    with ThreadPoolExecutor() as pool:
-        futures = {group: pool.submit(run_probe, group) for group in GROUPS}
-        programs = check_programs()
+
+    def probe(group: str) -> Probe:
+        with checks.running(group):
+            return run_probe(group)
+
+    with checks, ThreadPoolExecutor() as pool:
+        futures = {group: pool.submit(probe, group) for group in GROUPS}
+        with checks.running("programs"):
+            programs = check_programs()
         probes = {group: future.result() for group, future in futures.items()}
     found = [*judge_packages(probes), *programs]
     return [*found, *judge_devices(probes, found), *judge_methods(probes, found)]
@@ -29,4 +39,4 @@ def diagnose() -> list[Finding]:
 
 def run_doctor() -> None:
     """Check this machine and print the report (``forgefield doctor``)."""
-    report(diagnose())
+    report(diagnose(RunningChecks()))
