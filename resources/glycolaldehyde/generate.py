@@ -6,7 +6,8 @@
 1. Langevin dynamics of glycolaldehyde (HOCH2CHO) at 600 K with GFN2-xTB (tblite), 0.5 fs steps, one frame kept
    every 50 fs after 2 ps.
 2. PBE/def2-SVP energies and forces of every frame with PySCF (density fitting, grid level 3, forces with the grid's
-   response), about 11 s per frame on one core. Finished frames are kept in `frames/`, so an interrupted run continues.
+   response), 11 to 12 s of processor time per frame. Finished frames are kept in `frames/`, so an interrupted run
+   continues.
 3. One sGDML-style file: R (Å), z, E (kcal/mol), F (kcal/mol/Å).
 """
 

@@ -7,7 +7,7 @@ For every line of molecules.smi, four conformers (RDKit) are relaxed a little an
 dynamics with GFN2-xTB (tblite) at its own temperature; one frame is kept every 20 fs after the first 30 fs. A line
 with a dot is a pair of molecules: it starts from the best of 24 random contacts and runs cooler. Frames that fell
 apart or have a force above 15 eV/Å are left out. Molecules of validation and test are drawn by a seed and written
-last, so that a split by blocks keeps each molecule on one side. About 20 minutes on one core.
+last, so that a split by blocks keeps each molecule on one side. It took 48 minutes on cores that other work shared.
 """
 
 import os
