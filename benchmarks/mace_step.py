@@ -1,0 +1,105 @@
+"""Times forgefield's MACE in JAX against mace-torch: training steps and inference of the same model, side by side.
+
+Run ``python benchmarks/mace_step.py --help`` from the repository's root; docs/performance.md explains the method.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import models
+from agreement import DisagreementError
+from cases import write_case
+from measure import Job, compare, compare_allocators, memory
+from report import markdown, update_page
+from systems import SYSTEMS
+
+from results import Results, Row
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+CORES = 2
+TABLE_SYSTEMS = ("3bpa", "catcher", "mgo")
+PRECISIONS = ("float32", "float64")
+MODES = ("train", "inference", "allocator", "memory")
+MEMORY_STEPS, MEMORY_MARKS = 2000, (0.1, 0.5, 1.0)
+
+
+def main() -> int:
+    options = _options()
+    # inherited by the workers, whose pools have a thread for each core
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    results, rows, refused = Results(options.output), _rows(options), False
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows:
+            if not models.is_available(row.model):
+                print(f"{' '.join(row)}: this version cannot compute the model", flush=True)
+                continue
+            try:
+                results.add(row, _measure(row, Path(folder), options))
+            except DisagreementError as error:
+                print(f"{' '.join(row)}: not timed, for the two sides disagree: {error}", flush=True)
+                refused = True
+            else:
+                print(f"{' '.join(row)}: {results.rows[row]['origin']}", flush=True)
+    text = markdown(results, rows)
+    options.output.with_suffix(".md").write_text(text)
+    print(text)
+    if options.update_docs:
+        update_page(PAGE, markdown(results, _table_rows()))
+    return int(refused)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", default=models.MODELS, help="such as 64x0e or 64x0e+64x1o")
+    parser.add_argument("--systems", nargs="+", default=TABLE_SYSTEMS, choices=SYSTEMS)
+    parser.add_argument("--precision", nargs="+", default=PRECISIONS, choices=PRECISIONS)
+    parser.add_argument("--mode", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each side (%(default)s)")
+    parser.add_argument("--memory-steps", type=int, metavar="N", help="only follow the memory of N training steps")
+    parser.add_argument("--update-docs", action="store_true", help=f"write the tables into {PAGE.name} as well")
+    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/mace_step.json"), help="(%(default)s)")
+    return parser.parse_args()
+
+
+def _rows(options: argparse.Namespace) -> list[Row]:
+    modes = ("memory",) if options.memory_steps else options.mode
+    return _selected(options.models, options.systems, options.precision, modes)
+
+
+def _table_rows() -> list[Row]:
+    """Those of docs/performance.md."""
+    return _selected(models.MODELS, TABLE_SYSTEMS, PRECISIONS, MODES)
+
+
+def _selected(names: Any, systems: Any, precisions: Any, modes: Any) -> list[Row]:
+    """Every combination; the allocator's setting on the first system and precision, memory on the first model too."""
+    rows = [Row(*key) for key in product(names, systems, precisions, modes)]
+    first = Row(names[0], systems[0], precisions[0], "memory")
+    return [
+        row
+        for row in rows
+        if row.mode in ("train", "inference") or (row.mode == "allocator" and row[1:3] == first[1:3]) or row == first
+    ]
+
+
+def _measure(row: Row, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    case = folder / f"{row.model}-{row.system}"
+    if not case.exists():
+        write_case(case, row.model, row.system)
+    system = SYSTEMS[row.system]()
+    job = Job(case, row.precision, "inference" if row.mode == "inference" else "train", options.rounds)
+    if row.mode == "memory":
+        steps = options.memory_steps or MEMORY_STEPS
+        measured = memory(job, tuple(int(share * steps) for share in MEMORY_MARKS))
+    else:
+        measured = (compare_allocators if row.mode == "allocator" else compare)(job)
+    return {"title": system.title, "origin": system.origin, "structures": system.batch, **measured}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
