@@ -1,105 +1,117 @@
 """Models carried between mace-torch and this package, parameter by parameter."""
 
-from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 
 from forgefield.errors import UserError
-from forgefield.models.mace.shapes import parameter_shapes
-from forgefield.models.mace.names import RADIAL, buffer_name, weight_name
+from forgefield.models.mace.names import RADIAL, REPULSION, TRANSFORM, buffer_name
 from forgefield.models.mace.settings import MaceSettings
+from forgefield.models.mace.shapes import parameter_shapes
 from forgefield.models.mace.torch_checks import check_supported
-from forgefield.models.mace.torch_reference import quiet_mace
+from forgefield.models.mace.torch_heads import choose_head, heads_of, single_head
+from forgefield.models.mace.torch_module import fill_module, new_module
+from forgefield.models.mace.torch_settings import read_settings
 from forgefield.models.potential import Potential
 
+RADIAL_BUFFERS = {"bessel": ("bessel_weights", "prefactor"), "gaussian": ("gaussian_weights",), "chebyshev": ("n",)}
+TRANSFORM_BUFFERS = {None: (), "Agnesi": ("q", "p", "a", "covalent_radii"), "Soft": ("alpha", "covalent_radii")}
+REPULSION_BUFFERS = ("c", "p", "covalent_radii", "a_exp", "a_prefactor")
+SHIFTS, SCALE, SHIFT = "atomic_energies_fn.atomic_energies", "scale_shift.scale", "scale_shift.shift"
 
-def from_torch(module: torch.nn.Module) -> Potential:
+
+def from_torch(module: Any, head: str | None = None) -> Potential:
     """A mace-torch model as a potential, bit by bit.
 
+    Args:
+        module: the model, or the record of one from :func:`~forgefield.models.mace.torch_pickle.read_pickle`.
+        head: which of several heads to take; the others are left out.
+
     Raises:
-        UserError: the model has a part that has no counterpart here; the message names it.
+        UserError: the model has a part that has no counterpart here, or no such head; the message names it.
     """
     check_supported(module)
-    settings = _settings(module)
-    state = {name: tensor.detach().cpu().numpy() for name, tensor in module.state_dict().items()}
+    heads = heads_of(module)
+    chosen = choose_head(heads, head)
+    tensors = {name: tensor.detach().cpu() for name, tensor in module.state_dict().items()}
+    origin = _origin(module, tensors, chosen)
+    if len(heads) > 1:
+        tensors = single_head(tensors, heads.index(chosen), len(heads))
+    scale, shift = (float(tensors[name]) if name in tensors else empty for name, empty in ((SCALE, 1.0), (SHIFT, 0.0)))
+    settings = read_settings(module, scale, shift)
+    buffers = _buffers(module, tensors, settings)
     elements = [int(z) for z in module.atomic_numbers]
-    buffers = {name: state[name] for name in _buffer_names(settings)}
     shapes = parameter_shapes(len(elements), settings, buffers)
-    _check_parameters(module, shapes)
-    shifts = module.atomic_energies_fn.atomic_energies.detach().flatten().tolist()
+    _check_parameters({name: tensors[name] for name, p in module.named_parameters() if p.numel()}, shapes)
     return Potential(
         architecture="mace",
         config=settings.model_dump(mode="json"),
-        parameters={name: state[name] for name in shapes},
+        parameters={name: tensors[name].numpy() for name in shapes},
         buffers=buffers,
-        energy_shifts=dict(zip(elements, shifts, strict=True)),
+        energy_shifts=dict(zip(elements, tensors[SHIFTS].flatten().tolist(), strict=True)),
         cutoff=settings.r_max,
+        source={"mace_torch": origin},
     )
 
 
-def to_torch(potential: Potential, dtype: torch.dtype) -> torch.nn.Module:
-    """A potential as mace-torch's ScaleShiftMACE; plain MACE is the case of scale 1 and shift 0.
+def to_torch(potential: Potential, dtype: torch.dtype, plain: bool = False) -> torch.nn.Module:
+    """A potential as mace-torch's ScaleShiftMACE, with a single head.
 
     The U tensors go along with the weights, so parameters correspond one to one whatever basis they are in.
+
+    Args:
+        potential: a MACE model.
+        dtype: of parameters and buffers. Energy shifts stay in float64 where they would be rounded.
+        plain: give a model that was imported from mace-torch's MACE back as one.
+
+    Raises:
+        UserError: mace-torch has no model of these settings.
     """
     settings = MaceSettings.model_validate(potential.config)
-    with quiet_mace(), _default_dtype(dtype):
-        module = _new_module(potential, settings)
-    for layer, product in enumerate(module.products):
-        contraction = product.symmetric_contractions.contractions[0]
-        correlation = settings.correlation[layer]
-        for order in range(1, correlation + 1):
-            setattr(contraction, f"U_matrix_{order}", _tensor(potential.buffers[buffer_name(layer, 0, order)], dtype))
-            weights = torch.nn.Parameter(_tensor(potential.parameters[weight_name(layer, 0, order, correlation)], dtype))
-            if order == correlation:
-                contraction.weights_max = weights
-            else:
-                contraction.weights[correlation - 1 - order] = weights
-    tensors = potential.parameters | {name: potential.buffers[name] for name in _buffer_names(settings)}
-    missing, unexpected = module.load_state_dict({k: _tensor(v, dtype) for k, v in tensors.items()}, strict=False)
-    trainable = {name for name, parameter in module.named_parameters() if parameter.numel()}
-    if unexpected or trainable & set(missing):
-        raise ValueError(f"parameters do not match mace-torch's: {sorted(trainable & set(missing))}, {unexpected}")
+    origin = potential.source.get("mace_torch", {})
+    cls = origin.get("class", "ScaleShiftMACE") if plain and settings.scale == 1.0 and settings.shift == 0.0 else None
+    module = new_module(potential, settings, origin, cls or "ScaleShiftMACE", dtype)
+    fill_module(module, potential, settings, dtype)
     return module
 
 
-def _settings(module: torch.nn.Module) -> MaceSettings:
-    radial, block, last = module.radial_embedding, module.interactions[0], module.readouts[-1]
-    scale_shift = getattr(module, "scale_shift", None)
-    contractions = [product.symmetric_contractions.contractions[0] for product in module.products]
-    averages = {float(block.avg_num_neighbors) for block in module.interactions}
-    if len(averages) > 1:
-        raise UserError(f"this mace-torch model cannot be imported: its layers differ in avg_num_neighbors {averages}")
-    return MaceSettings(
-        r_max=float(module.r_max),
-        hidden_channels=module.products[0].linear.irreps_out.dim,
-        l_max=int(np.sqrt(len(contractions[0].U_matrix_1))) - 1,
-        correlation=tuple(contraction.correlation for contraction in contractions),
-        interactions=tuple(type(block).__name__ for block in module.interactions),
-        n_bessel=len(radial.bessel_fn.bessel_weights),
-        polynomial_cutoff=int(radial.cutoff_fn.p),
-        radial_mlp=tuple(block.conv_tp_weights.hs[1:-1]),
-        mlp_channels=last.hidden_irreps.dim if hasattr(last, "hidden_irreps") else 16,
-        avg_num_neighbors=averages.pop(),
-        scale=float(scale_shift.scale) if scale_shift is not None else 1.0,
-        shift=float(scale_shift.shift) if scale_shift is not None else 0.0,
-        silu_factor=block.conv_tp_weights.layer0.act.cst,
-    )
+def _origin(module: Any, tensors: dict[str, torch.Tensor], head: str) -> dict[str, Any]:
+    """What does not change a model's results, but makes its way back to mace-torch the same file."""
+    return {
+        "class": type(module).__name__,
+        "head": head,
+        "use_reduced_cg": bool(getattr(module, "use_reduced_cg", False)),
+        "dimensions": {name: tensors[name].dim() for name in (SHIFTS, SCALE, SHIFT) if name in tensors},
+    }
 
 
-def _buffer_names(settings: MaceSettings) -> list[str]:
-    tensors = [
-        buffer_name(layer, 0, order)
-        for layer, correlation in enumerate(settings.correlation)
-        for order in range(1, correlation + 1)
+def _buffers(module: Any, tensors: dict[str, torch.Tensor], settings: MaceSettings) -> dict[str, np.ndarray]:
+    """The fixed arrays that a model's results depend on, by mace-torch's names."""
+    names = [RADIAL + name for name in RADIAL_BUFFERS[settings.radial_type]]
+    names += [TRANSFORM + name for name in TRANSFORM_BUFFERS[settings.distance_transform]]
+    names += [REPULSION + name for name in REPULSION_BUFFERS if settings.pair_repulsion]
+    names += [
+        buffer_name(layer.index, degree, order)
+        for layer in settings.layers
+        for degree in range(layer.output_l_max + 1)
+        for order in range(1, layer.correlation + 1)
     ]
-    return [RADIAL + "bessel_weights", RADIAL + "prefactor", *tensors]
+    missing = [name for name in names if name not in tensors]
+    if missing:
+        raise UserError(
+            f"this mace-torch model cannot be imported: it has no {missing[0]}; save it again with mace-torch 0.3.16"
+        )
+    buffers = {name: tensors[name].numpy() for name in names}
+    if settings.radial_type == "gaussian":
+        # mace-torch keeps the width of the Gaussians apart from its buffers, in float64
+        buffers[RADIAL + "coeff"] = np.array(module.radial_embedding.bessel_fn.coeff)
+    return buffers
 
 
-def _check_parameters(module: torch.nn.Module, shapes: dict[str, tuple[int, ...]]) -> None:
+def _check_parameters(trained: dict[str, torch.Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
     """Nothing that was trained may be left behind."""
-    found = {name: tuple(p.shape) for name, p in module.named_parameters() if p.numel()}
+    found = {name: tuple(tensor.shape) for name, tensor in trained.items()}
     differing = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
     if differing:
         name = differing[0]
@@ -107,45 +119,9 @@ def _check_parameters(module: torch.nn.Module, shapes: dict[str, tuple[int, ...]
             f"this mace-torch model cannot be imported: parameter {name} has shape {found.get(name)}, "
             f"expected {shapes.get(name)}; choose another foundation model"
         )
-
-
-def _new_module(potential: Potential, settings: MaceSettings) -> torch.nn.Module:
-    from e3nn import o3
-    from mace import modules
-
-    blocks = [modules.interaction_classes[name] for name in settings.interactions]
-    return modules.ScaleShiftMACE(
-        r_max=settings.r_max,
-        num_bessel=settings.n_bessel,
-        num_polynomial_cutoff=settings.polynomial_cutoff,
-        max_ell=settings.l_max,
-        interaction_cls=blocks[-1],
-        interaction_cls_first=blocks[0],
-        num_interactions=settings.n_layers,
-        num_elements=len(potential.elements),
-        hidden_irreps=o3.Irreps(f"{settings.hidden_channels}x0e"),
-        MLP_irreps=o3.Irreps(f"{settings.mlp_channels}x0e"),
-        atomic_energies=np.array(list(potential.energy_shifts.values())),
-        avg_num_neighbors=settings.avg_num_neighbors,
-        atomic_numbers=list(potential.elements),
-        correlation=list(settings.correlation),
-        gate=torch.nn.functional.silu,
-        use_reduced_cg=False,
-        radial_MLP=list(settings.radial_mlp),
-        atomic_inter_scale=settings.scale,
-        atomic_inter_shift=settings.shift,
-    )
-
-
-def _tensor(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    return torch.tensor(np.asarray(array)).to(dtype)
-
-
-@contextmanager
-def _default_dtype(dtype: torch.dtype):
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
+    unusual = {str(t.dtype).removeprefix("torch.") for t in trained.values()} - {"float32", "float64"}
+    if unusual:
+        raise UserError(
+            f"this mace-torch model cannot be imported: its weights are {unusual.pop()}, expected float32 or float64; "
+            "convert it with .float()"
+        )
