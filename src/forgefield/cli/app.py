@@ -6,6 +6,7 @@ import typer
 
 from forgefield import __version__
 from forgefield.cli import stages, use
+from forgefield.cli.export import export
 from forgefield.errors import reported_errors
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ for verb, function, panel in [
     ("evaluate", stages.evaluate, STAGES),
     ("plot", stages.plot, STAGES),
     ("predict", use.predict, USE),
+    ("export", export, USE),
     ("doctor", use.doctor, USE),
 ]:
     app.command(verb, rich_help_panel=panel)(function)

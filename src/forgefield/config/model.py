@@ -37,6 +37,9 @@ class ModelConfig(Section):
     """The sha256 of a `.model` file. Reading such a file can run code in it, so it is read only if its sha256 is listed
     here."""
 
+    head: Annotated[str, Field(min_length=1)] | None = None
+    """Of a `.model` file with several heads (one for each level of theory, as a rule), the one to fine-tune."""
+
     elements: Annotated[list[str], Field(min_length=1), AfterValidator(_elements)] | None = None
     """From scratch: chemical symbols of the elements that the model is to know."""
 
@@ -79,8 +82,9 @@ class ModelConfig(Section):
             )
         if not self.foundation and not self.elements:
             raise ValueError("foundation is missing; give a pretrained model, or elements to train from scratch")
-        if self.sha256 and not self.foundation:
-            raise ValueError("sha256 is given without foundation; remove it or add foundation")
+        for key in ("sha256", "head"):
+            if getattr(self, key) and not self.foundation:
+                raise ValueError(f"{key} is given without foundation; remove it or add foundation")
         return self
 
     @model_serializer(mode="wrap")
@@ -89,5 +93,8 @@ class ModelConfig(Section):
         return {key: value for key, value in handler(self).items() if key not in unused}
 
 
-SCRATCH = frozenset(ModelConfig.model_fields) - {"architecture", "foundation", "sha256"}
+PRETRAINED = {"architecture", "foundation", "sha256", "head"}
+"""The keys of a foundation model."""
+
+SCRATCH = frozenset(ModelConfig.model_fields) - PRETRAINED
 """The keys of a model trained from scratch."""

@@ -70,9 +70,13 @@ def _from_foundation(name: str, config: "ModelConfig") -> tuple[Potential, dict[
     _require_mace_torch(name)
     from forgefield.models.mace.torch_parity import checked_directory, checked_pickle
 
-    potential, report = checked_directory(name, path) if path.is_dir() else checked_pickle(name, path)
+    if path.is_dir():
+        potential, report = checked_directory(name, path, config.head)
+    else:
+        potential, report = checked_pickle(name, path, config.head)
     source = {"kind": "foundation", "name": path.name, "sha256": actual}
-    return replace(potential, source=source), report
+    kept = {key: value for key, value in potential.source.items() if key == "mace_torch"}
+    return replace(potential, source=source | kept), report
 
 
 def check_trusted(name: str, path: Path, listed: str | None, actual: str) -> None:

@@ -26,7 +26,7 @@ def new_module(
     """
     dimensions = origin.get("dimensions", {})
     shifts = np.array(list(potential.energy_shifts.values()))
-    arguments = _arguments(settings) | {
+    arguments = {
         "num_elements": len(potential.elements),
         "atomic_numbers": list(potential.elements),
         "atomic_energies": shifts[None] if dimensions.get("atomic_energies_fn.atomic_energies") == 2 else shifts,
@@ -40,7 +40,7 @@ def new_module(
     with quiet_mace(), _default_dtype(dtype):
         from mace import modules
 
-        module = getattr(modules, cls)(**arguments)
+        module = getattr(modules, cls)(**_arguments(settings), **arguments)
     _keep_precise(module.atomic_energies_fn, shifts)
     return module
 

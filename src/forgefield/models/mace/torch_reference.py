@@ -70,10 +70,10 @@ def load_pickle(path: Path) -> torch.nn.Module:
     return module
 
 
-def reference(module: torch.nn.Module, structure: Structure) -> Reference:
-    """What a mace-torch model computes, in the module's precision."""
+def reference(module: torch.nn.Module, structure: Structure, head: int = 0) -> Reference:
+    """What a mace-torch model computes with one of its heads, in the module's precision."""
     with quiet_mace():
-        output = module(torch_inputs(module, structure), compute_virials=True)
+        output = module(torch_inputs(module, structure, head), compute_virials=True)
     energy = output.get("interaction_energy")
     if energy is None:  # plain MACE: the first contribution is that of the energy shifts
         energy = output["contributions"][:, 1:].sum(dim=1)
@@ -82,7 +82,7 @@ def reference(module: torch.nn.Module, structure: Structure) -> Reference:
     )
 
 
-def torch_inputs(module: torch.nn.Module, structure: Structure) -> dict[str, Any]:
+def torch_inputs(module: torch.nn.Module, structure: Structure, head: int = 0) -> dict[str, Any]:
     """One structure (Å) as mace-torch's input dictionary, every pair in both directions."""
     dtype = module.r_max.dtype
     pairs = neighbor_pairs(structure, float(module.r_max))
@@ -101,5 +101,5 @@ def torch_inputs(module: torch.nn.Module, structure: Structure) -> dict[str, Any
         "cell": torch.tensor(structure.cell, dtype=dtype),
         "batch": torch.zeros(len(structure), dtype=torch.int64),
         "ptr": torch.tensor([0, len(structure)]),
-        "head": torch.zeros(1, dtype=torch.int64),
+        "head": torch.tensor([head]),
     }

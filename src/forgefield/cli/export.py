@@ -1,0 +1,21 @@
+"""The verb that takes a trained model to other programs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A model's directory, such as results/runs/NAME/model.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as NAME.model.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="`mace`: a model file of mace-torch.")] = "mace",
+    dtype: Annotated[
+        Literal["float64", "float32"] | None, typer.Option(help="Precision of the file; else the model's own.")
+    ] = None,
+) -> None:
+    """Write a model as the file of another program, for its ASE calculator or its LAMMPS interface."""
+    from forgefield.models.export import export_model
+
+    precision = export_model(model, output, to, dtype)
+    print(f"{output}: {to}, {precision}, energy shifts included")
