@@ -5,128 +5,173 @@ import pytest
 import torch
 
 from forgefield.errors import UserError
-from forgefield.models.inference import predict
-from forgefield.models.mace.invariants import coupling_tensor
 from forgefield.models.mace.torch_exchange import from_torch, to_torch
+from forgefield.models.mace.torch_pickle import read_pickle
 from forgefield.models.mace.torch_reference import load_pickle, quiet_mace, reference
 
-
-@pytest.fixture(scope="module")
-def build():
-    """A function that builds a small mace-torch model; keywords override its arguments."""
-
-    def make(cls: str = "ScaleShiftMACE", **changes):
-        with quiet_mace():
-            from e3nn import o3
-            from mace import modules
-
-            arguments = {
-                "r_max": 3.0,
-                "num_bessel": 4,
-                "num_polynomial_cutoff": 5,
-                "max_ell": 2,
-                "interaction_cls": modules.interaction_classes["RealAgnosticResidualInteractionBlock"],
-                "interaction_cls_first": modules.interaction_classes["RealAgnosticInteractionBlock"],
-                "num_interactions": 2,
-                "num_elements": 3,
-                "hidden_irreps": o3.Irreps("4x0e"),
-                "MLP_irreps": o3.Irreps("5x0e"),
-                "atomic_energies": np.array([-1.0, -2.0, -3.0]),
-                "avg_num_neighbors": 6.5,
-                "atomic_numbers": [1, 6, 8],
-                "correlation": 2,
-                "gate": torch.nn.functional.silu,
-                "use_reduced_cg": False,
-                "radial_MLP": [8, 8],
-            }
-            if cls == "ScaleShiftMACE":
-                arguments |= {"atomic_inter_scale": 0.8, "atomic_inter_shift": -0.1}
-            irreps = {k: o3.Irreps(v) for k, v in changes.items() if k.endswith("irreps")}
-            blocks = {k: modules.interaction_classes[v] for k, v in changes.items() if k.startswith("interaction_cls")}
-            return getattr(modules, cls)(**(arguments | changes | irreps | blocks))
-
-    return make
+ATTENTION = "RealAgnosticAttResidualInteractionBlock"
 
 
-@pytest.mark.parametrize("cls", ["MACE", "ScaleShiftMACE"])
-def test_a_model_returns_with_the_same_bits(build, cls):
-    module = build(cls, correlation=3)
-    state = module.state_dict()
-    again = to_torch(from_torch(module), torch.float32).state_dict()
-    assert set(state) == {name for name in again if cls == "ScaleShiftMACE" or not name.startswith("scale_shift")}
-    assert all(torch.equal(state[name], again[name]) for name in state)
+def assert_same_potential(found, expected):
+    for key in ("config", "energy_shifts", "cutoff", "source"):
+        assert getattr(found, key) == getattr(expected, key)
+    for key in ("parameters", "buffers"):
+        arrays = getattr(found, key)
+        assert arrays.keys() == getattr(expected, key).keys()
+        for name, array in getattr(expected, key).items():
+            np.testing.assert_array_equal(arrays[name], array, err_msg=name, strict=True)
+
+
+def assert_same_state(found, expected):
+    found, expected = found.state_dict(), expected.state_dict()
+    assert found.keys() == expected.keys()
+    assert [n for n, t in expected.items() if found[n].dtype != t.dtype or not torch.equal(found[n], t)] == []
+
+
+def test_every_variant_returns_as_the_same_function_with_the_same_bits(
+    build_mace, save_mace, variant, structures, tmp_path
+):
+    """mace-torch -> potential -> mace-torch -> potential, and the same potential from the pickle that is not run."""
+    dtype = torch.float64 if "hidden_irreps" in variant else torch.float32
+    module = build_mace(dtype=dtype, **variant)
+    with torch.no_grad():  # no parameter keeps a value that a new module would have as well
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    potential = from_torch(module)
+    again = to_torch(potential, dtype, plain=True)
+    assert_same_state(again, module)
+    assert type(again) is type(module)
+    assert_same_potential(from_torch(again), potential)
+    assert_same_potential(from_torch(read_pickle(save_mace(module, tmp_path / "x.model"))), potential)
+    tiny_cell = structures[1]
+    np.testing.assert_array_equal(reference(again, tiny_cell).forces, reference(module, tiny_cell).forces)
 
 
 @pytest.mark.parametrize("name", ["mace_spice2022", "mace_solvent_xtb", "mace_solvent_xtb_small"])
 def test_a_public_model_returns_with_the_same_bits(shared_data, name):
-    module = load_pickle(shared_data / "models" / f"{name}.model")
+    path = shared_data / "models" / f"{name}.model"
+    module = load_pickle(path)
     potential = from_torch(module)
-    again = from_torch(to_torch(potential, module.r_max.dtype))
-    assert (again.config, again.energy_shifts) == (potential.config, potential.energy_shifts)
-    for key in ("parameters", "buffers"):
-        for tensor, expected in getattr(potential, key).items():
-            np.testing.assert_array_equal(getattr(again, key)[tensor], expected, err_msg=tensor, strict=True)
+    assert_same_potential(from_torch(to_torch(potential, module.r_max.dtype)), potential)
+    assert_same_potential(from_torch(read_pickle(path)), potential)
 
 
-def test_plain_mace_has_no_scale_and_shift(build):
-    config = from_torch(build("MACE")).config
-    assert (config["scale"], config["shift"]) == (1.0, 0.0)
+def test_energy_shifts_follow_the_elements(build_mace):
+    assert from_torch(build_mace()).energy_shifts == {1: -1.0, 6: -2.0, 8: -3.0}
 
 
-def test_energy_shifts_follow_the_elements(build):
-    assert from_torch(build()).energy_shifts == {1: -1.0, 6: -2.0, 8: -3.0}
+def test_shifts_that_single_precision_would_round_stay_exact(build_mace):
+    potential = replace(from_torch(build_mace()), energy_shifts={1: -13.6, 6: -1029.123456789, 8: -2042.0})
+    again = from_torch(to_torch(potential, torch.float32))
+    assert again.energy_shifts == potential.energy_shifts
+    assert {p.dtype for p in again.parameters.values()} == {np.dtype("float32")}
 
 
-def test_another_basis_of_the_couplings_goes_along_with_its_weights(make_potential, structures):
+def test_plain_mace_has_no_scale_and_shift(build_mace):
+    potential = from_torch(build_mace("MACE"))
+    assert (potential.config["scale"], potential.config["shift"]) == (1.0, 0.0)
+    scaled = replace(potential, config=potential.config | {"scale": 2.0})
+    assert float(to_torch(scaled, torch.float32, plain=True).scale_shift.scale) == 2.0
+
+
+def test_another_basis_of_the_couplings_goes_along_with_its_weights(build_mace, structures):
     """A basis that holds every path twice, with half the weights, is the same function."""
-    potential = make_potential(correlation=(2, 2))
+    module = build_mace(dtype=torch.float64)
+    potential = from_torch(module)
     names = [f"products.{i}.symmetric_contractions.contractions.0." for i in (0, 1)]
-    doubled = np.concatenate([coupling_tensor(2, 2)] * 2, axis=-1)
+    doubled = {n + "U_matrix_2": np.concatenate([potential.buffers[n + "U_matrix_2"]] * 2, axis=-1) for n in names}
     halved = {n + "weights_max": np.tile(potential.parameters[n + "weights_max"] / 2, (1, 2, 1)) for n in names}
-    wide = replace(
-        potential,
-        buffers=potential.buffers | {n + "U_matrix_2": doubled for n in names},
-        parameters=potential.parameters | halved,
-    )
-    module = to_torch(wide, torch.float64)
-    np.testing.assert_array_equal(from_torch(module).buffers[names[0] + "U_matrix_2"], doubled)
-    expected = reference(to_torch(potential, torch.float64), structures[0])
-    np.testing.assert_allclose(reference(module, structures[0]).forces, expected.forces, atol=1e-12)
-    ours = next(predict(wide, structures[:1]))
-    np.testing.assert_allclose(ours.forces, expected.forces, atol=1e-12)
+    wide = replace(potential, buffers=potential.buffers | doubled, parameters=potential.parameters | halved)
+    again = to_torch(wide, torch.float64)
+    assert_same_potential(from_torch(again), wide)
+    expected = reference(module, structures[0])
+    np.testing.assert_allclose(reference(again, structures[0]).forces, expected.forces, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"hidden_irreps": "4x0e+4x1o"}, r"hidden features are 4x0e\+4x1o"),
-        ({"interaction_cls": "RealAgnosticDensityResidualInteractionBlock"}, "RealAgnosticDensityResidual"),
-        ({"heads": ["dft", "ccsd"], "atomic_energies": np.zeros((2, 3))}, r"2 heads \(dft, ccsd\)"),
-        ({"pair_repulsion": True}, "pair_repulsion"),
-        ({"distance_transform": "Agnesi"}, "AgnesiTransform"),
-        ({"radial_type": "gaussian"}, "GaussianBasis"),
-        ({"use_agnostic_product": True}, "use_agnostic_product"),
-        ({"gate": torch.tanh}, "activation of its last readout"),
-        ({"apply_cutoff": False}, "apply_cutoff"),
-        ({"use_last_readout_only": True}, "use_last_readout_only"),
+        ({"hidden_irreps": "4x0e+2x1o"}, r"hidden features are 4x0e\+2x1o"),
+        ({"hidden_irreps": "4x0e+4x1e"}, r"hidden features are 4x0e\+4x1e"),
+        ({"edge_irreps": "4x0e+2x1o"}, r"neighbors send 4x0e\+2x1o"),
+        ({"use_so3": True}, "use_so3"),
+        ({"correlation": 5, "max_ell": 1, "num_interactions": 1}, "correlation is 5, expected at most 4"),
+        ({"gate": torch.sigmoid}, "activation of readout 1 is sigmoid"),
+        (
+            {"embedding_specs": {"spin": {"type": "categorical", "per": "graph", "emb_dim": 2, "num_classes": 2}}},
+            "joint_e",
+        ),
     ],
 )
-def test_a_model_with_a_part_unknown_here_is_refused_by_name(build, changes, named):
-    if "heads" in changes:
-        changes = changes | {"atomic_inter_scale": [1.0, 1.0], "atomic_inter_shift": [0.0, 0.0]}
-    with pytest.raises(UserError, match=named):
-        from_torch(build(**changes))
+def test_a_model_with_a_part_unknown_here_is_refused_by_name(build_mace, changes, named):
+    with pytest.raises(UserError, match=named) as caught:
+        from_torch(build_mace(**changes))
+    assert "\n" not in str(caught.value)
 
 
-def test_another_class_is_refused_by_name(build):
-    module = build()
+def test_another_class_is_refused_by_name(build_mace):
+    module = build_mace(num_interactions=1)
     module.__class__ = type("PolarMACE", (type(module),), {})
     with pytest.raises(UserError, match="its class is PolarMACE"):
         from_torch(module)
 
 
-def test_an_unknown_parameter_is_refused_by_name(build):
-    module = build()
+def test_another_block_is_refused_by_name(build_mace):
+    module = build_mace(num_interactions=1)
+    block = module.interactions[0]
+    block.__class__ = type("TransformerBlock", (type(block),), {})
+    with pytest.raises(UserError, match="interaction block is TransformerBlock"):
+        from_torch(module)
+
+
+def test_lora_and_accelerated_modules_name_the_way_back(build_mace):
+    from mace.modules.lora import inject_lora
+    from mace.modules.wrapper_ops import CuEquivarianceConfig
+
+    module = build_mace(num_interactions=1)
+    module.products[0].cueq_config = CuEquivarianceConfig()
+    module.products[0].cueq_config.enabled = True
+    with pytest.raises(UserError, match="convert it back with mace_cueq_to_e3nn"):
+        from_torch(module)
+    with quiet_mace():
+        inject_lora(module)
+    with pytest.raises(UserError, match=r"merge them with mace\.modules\.lora\.merge_lora_weights"):
+        from_torch(module)
+
+
+def test_trainable_distances_are_refused_by_name(build_mace):
+    from mace.modules.radial import AgnesiTransform, ZBLBasis
+
+    module = build_mace(num_interactions=1)
+    module.pair_repulsion_fn = ZBLBasis(trainable=True)
+    with pytest.raises(UserError, match="its pair repulsion is trainable"):
+        from_torch(module)
+    module.radial_embedding.distance_transform = AgnesiTransform(trainable=True)
+    with pytest.raises(UserError, match="its radial basis is trainable"):
+        from_torch(module)
+
+
+def test_layers_with_different_averages_are_refused(build_mace):
+    module = build_mace()
+    module.interactions[1].avg_num_neighbors = 7.0
+    with pytest.raises(UserError, match=r"its layers differ in avg_num_neighbors \(6\.5, 7\.0\)"):
+        from_torch(module)
+
+
+def test_an_unknown_parameter_is_refused_by_name(build_mace):
+    module = build_mace(num_interactions=1)
     module.readouts[0].bias = torch.nn.Parameter(torch.ones(1))
     with pytest.raises(UserError, match=r"parameter readouts\.0\.bias has shape \(1,\), expected None"):
         from_torch(module)
+
+
+def test_half_precision_is_refused_by_name(build_mace):
+    with pytest.raises(UserError, match="its weights are float16, expected float32 or float64"):
+        from_torch(build_mace(num_interactions=1).half())
+
+
+def test_later_layers_that_differ_have_no_module(build_mace):
+    potential = from_torch(build_mace(num_interactions=3, max_ell=1, correlation=1))
+    config = potential.config | {"interactions": [*potential.config["interactions"][:2], ATTENTION]}
+    with pytest.raises(UserError, match="no model whose later layers differ"):
+        to_torch(replace(potential, config=config), torch.float32)

@@ -39,9 +39,9 @@ def _unsupported(module: Any) -> Iterator[str]:
     for block in (*module.interactions, *module.products):
         yield from (text for key, text in CONVERTED.items() if getattr(getattr(block, key, None), "enabled", False))
     yield from _unsupported_radial(module)
-    yield from _unsupported_interactions(list(module.interactions))
     for product in module.products:
         yield from _unsupported_product(product)
+    yield from _unsupported_interactions(list(module.interactions))
     yield from unsupported_readouts(module)
 
 
