@@ -35,6 +35,10 @@ class Loss(Section):
     kind: Literal["mse", "huber"] = "mse"
     """`mse`: squared errors; `huber`: squared below `huber_delta` and linear above, less moved by outliers."""
 
+    # The default run trained with energy and forces at 10 and 1, and at 1 and 100, all else and the seed equal, ends at
+    # energy errors (MAE of valid, test) of 1.16, 1.69 and 1.51, 2.14 meV/atom, force errors of 47.9, 54.0 and 46.9,
+    # 53.3 meV/Å. On the way, 1 and 100 shifts the energies by up to 34 meV/atom in the first ten epochs, which a
+    # short training does not get rid of; 10 and 1 stays below 6.
     energy: NonNegative = 10.0
     """Weight of the error of the energy per atom, in eV/atom."""
 
