@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,11 @@ MODES = ("train", "inference", "allocator", "memory")
 MEMORY_STEPS, MEMORY_MARKS = 2000, (0.1, 0.5, 1.0)
 
 
-def main() -> int:
-    options = _options()
+def main(words: Sequence[str] | None = None) -> int:
+    options = parse(words)
     # inherited by the workers, whose pools have a thread for each core
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
-    results, rows, refused = Results(options.output), _rows(options), False
+    results, rows, refused = Results(options.output), selected_rows(options), False
     with tempfile.TemporaryDirectory() as folder:
         for row in rows:
             if not models.is_available(row.model):
@@ -49,11 +50,12 @@ def main() -> int:
     options.output.with_suffix(".md").write_text(text)
     print(text)
     if options.update_docs:
-        update_page(PAGE, markdown(results, _table_rows()))
+        update_page(PAGE, markdown(results, selected_rows(parse([]))))
     return int(refused)
 
 
-def _options() -> argparse.Namespace:
+def parse(words: Sequence[str] | None) -> argparse.Namespace:
+    """Options from the command line; without any, those of the tables in docs/performance.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=models.MODELS, help="such as 64x0e or 64x0e+64x1o")
     parser.add_argument("--systems", nargs="+", default=TABLE_SYSTEMS, choices=SYSTEMS)
@@ -63,28 +65,21 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--memory-steps", type=int, metavar="N", help="only follow the memory of N training steps")
     parser.add_argument("--update-docs", action="store_true", help=f"write the tables into {PAGE.name} as well")
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/mace_step.json"), help="(%(default)s)")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
-def _rows(options: argparse.Namespace) -> list[Row]:
+def selected_rows(options: argparse.Namespace) -> list[Row]:
+    """Every combination; of the allocator those with the first system and precision, of memory the very first."""
+    names, systems, precisions = options.models, options.systems, options.precision
     modes = ("memory",) if options.memory_steps else options.mode
-    return _selected(options.models, options.systems, options.precision, modes)
-
-
-def _table_rows() -> list[Row]:
-    """Those of docs/performance.md."""
-    return _selected(models.MODELS, TABLE_SYSTEMS, PRECISIONS, MODES)
-
-
-def _selected(names: Any, systems: Any, precisions: Any, modes: Any) -> list[Row]:
-    """Every combination; the allocator's setting on the first system and precision, memory on the first model too."""
     rows = [Row(*key) for key in product(names, systems, precisions, modes)]
-    first = Row(names[0], systems[0], precisions[0], "memory")
-    return [
-        row
-        for row in rows
-        if row.mode in ("train", "inference") or (row.mode == "allocator" and row[1:3] == first[1:3]) or row == first
-    ]
+    return [row for row in rows if _is_wanted(row, Row(names[0], systems[0], precisions[0], row.mode))]
+
+
+def _is_wanted(row: Row, first: Row) -> bool:
+    if row.mode == "memory":
+        return row == first
+    return row.mode != "allocator" or row[1:] == first[1:]
 
 
 def _measure(row: Row, folder: Path, options: argparse.Namespace) -> dict[str, Any]:

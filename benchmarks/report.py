@@ -33,7 +33,9 @@ def markdown(results: Results, rows: Iterable[Row]) -> str:
     rows = list(rows)
     machine = results.machine
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    parts = [f"{machine['processor']}, {machine['cores']} cores; {versions}."]
+    parts = [f"Measured on {machine['processor']}, {machine['cores']} cores, with {versions}."]
+    origins = {content["title"]: content["origin"] for row, content in results.rows.items() if row in rows}
+    parts += ["\n".join(f"* {title}: {origin}" for title, origin in sorted(origins.items()))] if origins else []
     for title, mode, head, fill in (
         ("Training step, ms/structure", "train", SPEED, _speed),
         ("Inference, ms/structure", "inference", SPEED, _speed),
