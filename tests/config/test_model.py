@@ -6,7 +6,7 @@ from forgefield.config.model import SCRATCH
 
 def test_a_foundation_model_has_its_own_shape():
     config = ModelConfig(foundation="models/small")
-    assert set(config.model_dump()) == {"architecture", "foundation", "sha256"}
+    assert set(config.model_dump()) == {"architecture", "foundation", "sha256", "head"}
     assert ModelConfig(**config.model_dump()) == config
 
 
@@ -33,9 +33,10 @@ def test_impossible_combinations(mistake, override, message):
     assert mistake(f"models.small.{override}").startswith(f"config: models.small{message}")
 
 
-def test_sha256_without_foundation(mistake):
-    found = mistake("models.small={elements: [H], sha256: " + "a" * 64 + "}")
-    assert "models.small: sha256 is given without foundation" in found
+@pytest.mark.parametrize(("key", "value"), [("sha256", "a" * 64), ("head", "dft")])
+def test_a_key_of_foundation_models_without_foundation(mistake, key, value):
+    found = mistake(f"models.small={{elements: [H], {key}: {value}}}")
+    assert f"models.small: {key} is given without foundation" in found
 
 
 def test_a_pickled_foundation_without_sha256_is_left_to_the_import(load):

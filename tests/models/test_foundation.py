@@ -32,19 +32,31 @@ def test_a_trusted_pickle_is_imported_and_checked(pickled, tmp_path):
         original.parameters["readouts.0.linear.weight"].astype(np.float32),
     )
     report = read_json(tmp_path / "out" / "import.json")
-    assert report["source"] == {"kind": "foundation", "name": "small.model", "sha256": sha256_of(path)}
+    source = report["source"]
+    assert source.pop("mace_torch")["head"] == "Default"
+    assert source == {"kind": "foundation", "name": "small.model", "sha256": sha256_of(path)}
     assert report["check"].startswith("mace-torch")
+    assert report["mace_torch_model"] == "as pickled"
     assert 0 < max(report["relative_differences"].values()) < 1e-12
     assert potential.pretrained
 
 
 def test_an_unlisted_pickle_is_not_opened(pickled, tmp_path, monkeypatch):
     path, _ = pickled
-    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("the pickle was opened"))
+    for module, name in ((torch, "load"), (torch_parity, "read_pickle")):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("the pickle was opened"))
     for listed in (None, "0" * 64):
         config = ModelConfig(foundation=str(path), sha256=listed)
         with pytest.raises(UserError, match=rf"under models\.small: `sha256: {sha256_of(path)}`"):
             import_model("small", config, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_head_that_a_model_lacks_is_refused(pickled, tmp_path):
+    path, _ = pickled
+    config = ModelConfig(foundation=str(path), sha256=sha256_of(path), head="ccsd")
+    with pytest.raises(UserError, match=r"models\.small \(small\.model\): .* no head 'ccsd'; expected one of: Default"):
+        import_model("small", config, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
@@ -60,7 +72,7 @@ def test_an_inexact_import_leaves_nothing(pickled, tmp_path, monkeypatch):
 def test_a_file_that_is_no_model_is_refused(tmp_path):
     path = tmp_path / "broken.model"
     path.write_bytes(b"not a pickle")
-    with pytest.raises(UserError, match=r"broken\.model: mace-torch cannot rebuild this model"):
+    with pytest.raises(UserError, match=r"broken\.model: neither a whole file of torch\.save nor"):
         import_model("broken", ModelConfig(foundation=str(path), sha256=sha256_of(path)), tmp_path / "out")
 
 

@@ -17,5 +17,4 @@ def export(
     """Write a model as the file of another program, for its ASE calculator or its LAMMPS interface."""
     from forgefield.models.export import export_model
 
-    precision = export_model(model, output, to, dtype)
-    print(f"{output}: {to}, {precision}, energy shifts included")
+    print(f"{output}: {export_model(model, output, to, dtype)}")

@@ -12,6 +12,8 @@ from forgefield.models.potential import Potential, load_potential
 FORMATS = {"mace": "mace"}
 """Names of formats, and the architecture that each can hold."""
 
+CHEBYSHEV = "; mace-torch leaves the derivative of Chebyshev functions out of its forces, so only energies will agree"
+
 
 def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None = None) -> str:
     """Write the potential in directory ``model`` as ``output``, whole or not at all.
@@ -25,7 +27,7 @@ def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None 
         dtype: ``float32`` or ``float64``; by default that of the potential's parameters.
 
     Returns:
-        The precision of the parameters.
+        What was written, in a few words.
 
     Raises:
         UserError: an unknown format, or one that cannot hold this potential.
@@ -41,7 +43,8 @@ def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None 
     data = _mace_file(potential, precision)
     with atomic_file(output) as temporary:
         temporary.write_bytes(data)
-    return precision
+    note = CHEBYSHEV if potential.config["radial_type"] == "chebyshev" else ""
+    return f"{to}, {precision}, energy shifts included{note}"
 
 
 def _precision(potential: Potential) -> str:

@@ -1,7 +1,6 @@
 """mace-torch's own module for a potential, built and filled."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from forgefield.errors import UserError
 from forgefield.models.mace.names import RADIAL, buffer_name, weight_name
 from forgefield.models.mace.settings import MaceSettings
-from forgefield.models.mace.torch_reference import quiet_mace
+from forgefield.models.mace.torch_reference import default_dtype, quiet_mace
 from forgefield.models.potential import Potential
 
 GATES = {"silu": torch.nn.functional.silu, "tanh": torch.tanh, "abs": torch.abs, None: None}
@@ -37,7 +36,7 @@ def new_module(
         for name in ("scale", "shift"):
             value = getattr(settings, name)
             arguments[f"atomic_inter_{name}"] = [value] if dimensions.get(f"scale_shift.{name}") == 1 else value
-    with quiet_mace(), _default_dtype(dtype):
+    with quiet_mace(), default_dtype(dtype):
         from mace import modules
 
         module = getattr(modules, cls)(**_arguments(settings), **arguments)
@@ -142,13 +141,3 @@ def _keep_precise(block: Any, shifts: np.ndarray) -> None:
     held = block.atomic_energies
     if not np.array_equal(held.double().numpy().ravel(), shifts):
         block.atomic_energies = torch.tensor(shifts).reshape(held.shape)
-
-
-@contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +50,17 @@ def quiet_mace() -> Iterator[None]:
             os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = before
 
 
+@contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """mace-torch makes some constants in torch's default dtype, when it builds a model and when it runs one."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def load_pickle(path: Path) -> torch.nn.Module:
     """Unpickle a ``.model`` file. This can run any code in it: call it only for a file that the user trusts.
 
@@ -72,7 +84,7 @@ def load_pickle(path: Path) -> torch.nn.Module:
 
 def reference(module: torch.nn.Module, structure: Structure, head: int = 0) -> Reference:
     """What a mace-torch model computes with one of its heads, in the module's precision."""
-    with quiet_mace():
+    with quiet_mace(), default_dtype(module.r_max.dtype):
         output = module(torch_inputs(module, structure, head), compute_virials=True)
     energy = output.get("interaction_energy")
     if energy is None:  # plain MACE: the first contribution is that of the energy shifts
@@ -80,6 +92,26 @@ def reference(module: torch.nn.Module, structure: Structure, head: int = 0) -> R
     return Reference(
         float(energy.detach()[0]), output["forces"].detach().numpy(), output["virials"].detach().numpy()[0]
     )
+
+
+def exact_forces(module: torch.nn.Module) -> torch.nn.Module:
+    """The module with the derivative of its Chebyshev functions, where it has any: torch's own have none.
+
+    Without, mace-torch's forces and stresses are not the derivatives of its energy. The module is changed in place, and
+    is no longer one to save.
+    """
+    basis = module.radial_embedding.bessel_fn
+    if type(basis).__name__ == "ChebychevBasis":
+        basis.forward = partial(_chebyshev, basis.n.numel())
+    return module
+
+
+def _chebyshev(n: int, x: torch.Tensor) -> torch.Tensor:
+    """(P, n) polynomials of degree 1 to n of (P, 1) values, by recurrence."""
+    values = [torch.ones_like(x), x]
+    for _ in range(n - 1):
+        values.append(2 * x * values[-1] - values[-2])
+    return torch.cat(values[1 : n + 1], dim=-1)
 
 
 def torch_inputs(module: torch.nn.Module, structure: Structure, head: int = 0) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+import pickletools
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from ase import Atoms
+from ase.io import write
+
+from forgefield.errors import UserError
+from forgefield.models.export import export_model
+from forgefield.models.inference import predict
+from forgefield.models.mace.torch_exchange import from_torch
+from forgefield.models.mace.torch_pickle import read_pickle
+from forgefield.models.mace.torch_reference import load_pickle, quiet_mace, torch_inputs
+from forgefield.models.potential import load_potential, save_potential
+
+SHIFTS = {1: -13.587222780835477, 6: -1029.4889999784455, 8: -2042.3}
+
+
+@pytest.fixture(scope="module")
+def trained(make_potential, tmp_path_factory):
+    """A potential's directory, with energy shifts that single precision cannot hold."""
+    directory = tmp_path_factory.mktemp("trained") / "model"
+    save_potential(replace(make_potential(), energy_shifts=SHIFTS), directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    path = tmp_path_factory.mktemp("exported") / "small.model"
+    assert export_model(trained, path) == "mace, float64, energy shifts included"
+    return path
+
+
+CLIENT = """
+import sys
+sys.modules["forgefield"] = None
+import numpy as np
+from ase.io import read
+from mace.calculators import MACECalculator
+results = []
+for atoms in read("structures.traj", ":"):
+    atoms.calc = MACECalculator("small.model", default_dtype="float64")
+    stress = atoms.get_stress(voigt=False) if atoms.pbc.all() else np.zeros((3, 3))
+    results.append(np.concatenate([[atoms.get_potential_energy()], atoms.get_forces().ravel(), stress.ravel()]))
+np.savez("results.npz", *results)
+"""
+
+
+def test_mace_torchs_calculator_gives_the_same_numbers_without_this_package(trained, exported, structures):
+    folder = exported.parent
+    write(folder / "structures.traj", [Atoms(s.numbers, s.positions, cell=s.cell, pbc=s.pbc) for s in structures])
+    subprocess.run([sys.executable, "-W", "ignore", "-c", CLIENT], cwd=folder, check=True, capture_output=True)
+    results = np.load(folder / "results.npz")
+    for i, ours in enumerate(predict(load_potential(trained), structures, virial=True)):
+        stress = ours.stress if structures[i].pbc.all() else np.zeros((3, 3))
+        expected = np.concatenate([[ours.energy], ours.forces.ravel(), stress.ravel()])
+        np.testing.assert_allclose(results[f"arr_{i}"], expected, rtol=1e-12, atol=1e-11)
+
+
+def test_the_file_names_no_class_of_this_package(exported):
+    with zipfile.ZipFile(exported) as archive:
+        (pickled,) = (archive.read(name) for name in archive.namelist() if name.endswith("data.pkl"))
+    named = {argument for _, argument, _ in pickletools.genops(pickled) if isinstance(argument, str)}
+    assert "mace.modules.models ScaleShiftMACE" in named
+    assert not [name for name in named if "forgefield" in name]
+
+
+def test_mace_torchs_lammps_export_takes_the_file(trained, exported, structures, monkeypatch):
+    with quiet_mace():
+        from mace.cli import create_lammps_model
+
+        monkeypatch.setattr(sys, "argv", ["mace_create_lammps_model", str(exported)])
+        create_lammps_model.main()
+        compiled = torch.jit.load(str(exported) + "-lammps.pt")
+    structure = structures[0]
+    inputs = torch_inputs(load_pickle(exported), structure)
+    inputs["cell"] = torch.eye(3, dtype=torch.float64)
+    local = torch.ones(len(structure), dtype=torch.float64)
+    output = compiled(inputs, local, compute_virials=False)
+    ours = next(predict(load_potential(trained), [structure]))
+    assert float(output["total_energy_local"].detach()) == pytest.approx(ours.energy, rel=1e-12)
+    np.testing.assert_allclose(output["forces"].detach(), ours.forces, atol=1e-11)
+
+
+def test_an_exported_potential_comes_back_with_the_same_bits(trained, exported):
+    expected, found = load_potential(trained), from_torch(read_pickle(exported))
+    assert (found.config, found.energy_shifts) == (expected.config, expected.energy_shifts)
+    for key in ("parameters", "buffers"):
+        for name, array in getattr(expected, key).items():
+            np.testing.assert_array_equal(getattr(found, key)[name], array, err_msg=name, strict=True)
+
+
+def test_the_precision_can_be_chosen(trained, tmp_path):
+    assert export_model(trained, tmp_path / "x.model", dtype="float32").startswith("mace, float32")
+    found = from_torch(read_pickle(tmp_path / "x.model"))
+    assert {parameter.dtype.name for parameter in found.parameters.values()} == {"float32"}
+    assert found.energy_shifts == SHIFTS
+
+
+def test_what_cannot_be_exported_leaves_nothing(trained, tmp_path):
+    with pytest.raises(UserError, match=r"--to mase: no such format; did you mean mace\?"):
+        export_model(trained, tmp_path / "x.model", to="mase")
+    other = replace(load_potential(trained), architecture="python")
+    save_potential(other, tmp_path / "other")
+    with pytest.raises(UserError, match="architecture 'python' cannot be exported to mace"):
+        export_model(tmp_path / "other", tmp_path / "x.model")
+    assert not (tmp_path / "x.model").exists()
+
+
+def test_forces_that_mace_torch_gets_wrong_are_announced(make_potential, tmp_path):
+    potential = make_potential(correlation=(1,), interactions=("RealAgnosticInteractionBlock",), l_max=1)
+    name = "radial_embedding.bessel_fn."
+    buffers = {k: v for k, v in potential.buffers.items() if not k.startswith(name)}
+    chebyshev = replace(
+        potential,
+        config=potential.config | {"radial_type": "chebyshev"},
+        buffers=buffers | {name + "n": np.arange(1.0, 5.0)[None]},
+    )
+    save_potential(chebyshev, tmp_path / "model")
+    assert "only energies will agree" in export_model(tmp_path / "model", tmp_path / "x.model")
