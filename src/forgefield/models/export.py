@@ -7,6 +7,7 @@ from pathlib import Path
 from forgefield.config.messages import did_you_mean
 from forgefield.errors import UserError
 from forgefield.files import atomic_file
+from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.potential import Potential, load_potential
 
 FORMATS = {"mace": "mace"}
@@ -43,7 +44,7 @@ def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None 
     data = _mace_file(potential, precision)
     with atomic_file(output) as temporary:
         temporary.write_bytes(data)
-    note = CHEBYSHEV if potential.config["radial_type"] == "chebyshev" else ""
+    note = CHEBYSHEV if MaceSettings.model_validate(potential.config).radial_type == "chebyshev" else ""
     return f"{to}, {precision}, energy shifts included{note}"
 
 

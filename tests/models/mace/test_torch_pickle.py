@@ -35,6 +35,14 @@ def rewritten(source, target, replacements):
     return target
 
 
+def assert_same_potential(found, expected):
+    for key in ("config", "energy_shifts", "source"):
+        assert getattr(found, key) == getattr(expected, key)
+    for key in ("parameters", "buffers"):
+        for name, array in getattr(expected, key).items():
+            np.testing.assert_array_equal(getattr(found, key)[name], array, err_msg=name, strict=True)
+
+
 @pytest.fixture(scope="module")
 def module(build_mace):
     return build_mace(num_interactions=1, seed=3)
@@ -69,15 +77,14 @@ def test_a_model_of_classes_that_have_moved_gives_the_same_bits(module, save_mac
     old = rewritten(path, tmp_path / "old.model", moved)
     with pytest.raises(UserError, match=r"old\.model: mace-torch cannot rebuild this model \(ModuleNotFoundError"):
         load_pickle(old)
-    found, expected = from_torch(read_pickle(old)), from_torch(module)
-    assert (found.config, found.energy_shifts, found.source) == (
-        expected.config,
-        expected.energy_shifts,
-        expected.source,
-    )
-    for key in ("parameters", "buffers"):
-        for name, array in getattr(expected, key).items():
-            np.testing.assert_array_equal(getattr(found, key)[name], array, err_msg=name, strict=True)
+    assert_same_potential(from_torch(read_pickle(old)), from_torch(module))
+
+
+def test_a_model_saved_on_a_gpu_is_read_without_one(module, save_mace, tmp_path):
+    path = save_mace(module, tmp_path / "x.model")
+    on_gpu = rewritten(path, tmp_path / "gpu.model", [(b"X\x03\x00\x00\x00cpu", b"X\x06\x00\x00\x00cuda:0")])
+    assert_same_potential(from_torch(read_pickle(on_gpu)), from_torch(module))
+    assert_same_potential(from_torch(load_pickle(on_gpu)), from_torch(module))
 
 
 def test_attributes_that_older_versions_lacked_have_their_old_meaning(module, build_mace, save_mace, tmp_path):
@@ -90,7 +97,7 @@ def test_attributes_that_older_versions_lacked_have_their_old_meaning(module, bu
     assert from_torch(record).source["mace_torch"]["head"] == "Default"
 
 
-def test_numpy_numbers_among_the_settings(module, save_mace, build_mace, tmp_path):
+def test_numpy_numbers_among_the_settings(save_mace, build_mace, tmp_path):
     module = build_mace(num_interactions=1, avg_num_neighbors=np.float64(6.25))
     record = read_pickle(save_mace(module, tmp_path / "x.model"))
     assert from_torch(record).config["avg_num_neighbors"] == 6.25
