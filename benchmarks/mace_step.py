@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import Any
 
 import models
 from agreement import DisagreementError
-from cases import write_case
 from measure import Job, compare, compare_allocators, memory
 from report import markdown, update_page
 from systems import SYSTEMS
@@ -25,7 +25,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 CORES = 2
 TABLE_SYSTEMS = ("3bpa", "catcher", "mgo")
 PRECISIONS = ("float32", "float64")
-MODES = ("train", "inference", "allocator", "memory")
+# inference first: the check of a training step needs its compiled function too, and finds it on disk
+MODES = ("inference", "train", "allocator", "memory")
 MEMORY_STEPS, MEMORY_MARKS = 2000, (0.1, 0.5, 1.0)
 
 
@@ -39,13 +40,14 @@ def main(words: Sequence[str] | None = None) -> int:
             if not models.is_available(row.model):
                 print(f"{' '.join(row)}: this version cannot compute the model", flush=True)
                 continue
+            start = time.monotonic()
             try:
                 results.add(row, _measure(row, Path(folder), options))
             except DisagreementError as error:
                 print(f"{' '.join(row)}: not timed, for the two sides disagree: {error}", flush=True)
                 refused = True
             else:
-                print(f"{' '.join(row)}: {results.rows[row]['origin']}", flush=True)
+                print(f"{' '.join(row)}: measured in {time.monotonic() - start:.0f} s", flush=True)
     text = markdown(results, rows)
     options.output.with_suffix(".md").write_text(text)
     print(text)
@@ -85,6 +87,8 @@ def _is_wanted(row: Row, first: Row) -> bool:
 def _measure(row: Row, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     case = folder / f"{row.model}-{row.system}"
     if not case.exists():
+        from preparation import write_case  # PyTorch takes seconds to load
+
         write_case(case, row.model, row.system)
     system = SYSTEMS[row.system]()
     job = Job(case, row.precision, "inference" if row.mode == "inference" else "train", options.rounds)

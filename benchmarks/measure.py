@@ -32,7 +32,9 @@ class Job:
     rounds: int
 
     def worker(self, engine: str, environment: Mapping[str, str] | None = None) -> Worker:
-        return Worker(engine, self.case, self.precision, self.mode == "train", environment)
+        """A side in a process of its own; all of a case and precision keep compiled functions in one place."""
+        cache = {"JAX_COMPILATION_CACHE_DIR": str(self.case / f"compiled-{self.precision}")}
+        return Worker(engine, self.case, self.precision, self.mode == "train", cache | dict(environment or {}))
 
 
 def compare(job: Job) -> dict[str, Any]:
@@ -46,14 +48,13 @@ def compare(job: Job) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         files = {side: Path(folder) / f"{side}.npz" for side in ("jax", "torch")}
-        cache = {"JAX_COMPILATION_CACHE_DIR": str(Path(folder) / "cache")}
-        with job.worker("jax", cache) as cold:
+        with job.worker("jax") as cold:
             compilation = {"cold": cold.ask("first_step", file=str(files["jax"]))["seconds"]}
         torch = stack.enter_context(job.worker("torch"))
         torch.ask("first_step", file=str(files["torch"]))
         found = differences(*(dict(np.load(file)) for file in files.values()), job.precision)
-        jax = stack.enter_context(job.worker("jax", cache))
-        compilation["cached"] = jax.ask("first_step", file=str(files["jax"]))["seconds"]
+        jax = stack.enter_context(job.worker("jax"))
+        [compilation["cached"]] = jax.ask("steps", count=1)["seconds"]
         threads = _best_threads(torch)
         sides = {"jax": jax, "torch": torch}
         return {
@@ -75,15 +76,11 @@ def compare_allocators(job: Job) -> dict[str, Any]:
         "torch, same setting": ("torch", MALLOC),
         "torch, huge pages": ("torch", HUGE_PAGES),
     }
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        cache = {"JAX_COMPILATION_CACHE_DIR": folder}
-        # fills the cache, so that no peak is that of a compilation
-        with job.worker("jax", cache) as cold:
-            cold.ask("steps", count=1)
-        sides = {
-            name: stack.enter_context(job.worker(engine, cache | (environment or {})))
-            for name, (engine, environment) in environments.items()
-        }
+    with ExitStack() as stack:
+        # compiles, so that no peak is that of a compilation
+        with job.worker("jax") as first:
+            first.ask("steps", count=1)
+        sides = {name: stack.enter_context(job.worker(*arguments)) for name, arguments in environments.items()}
         threads = _best_threads(sides["torch"])
         for name, worker in sides.items():
             if name.startswith("torch"):
@@ -98,7 +95,7 @@ def memory(job: Job, marks: tuple[int, ...]) -> dict[str, Any]:
     Returns:
         Steps and MiB before and at each mark (whole epochs), and seconds per step alone and within the training.
     """
-    with tempfile.TemporaryDirectory() as folder, job.worker("jax", {"JAX_COMPILATION_CACHE_DIR": folder}) as worker:
+    with job.worker("jax") as worker:
         alone = median(worker.ask("steps", count=WARM_UP + MOST_STEPS)["seconds"][WARM_UP:])
         steps, resident, seconds = [0], [worker.resident], []
         for mark in marks:

@@ -22,7 +22,7 @@ class Worker:
 
     Args:
         engine: ``jax`` or ``torch``.
-        case: directory of :func:`cases.write_case`.
+        case: directory of :func:`preparation.write_case`.
         precision: ``float32`` or ``float64``.
         train: whether its step is a training step; otherwise inference.
         environment: variables that differ from this process's.

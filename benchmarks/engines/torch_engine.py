@@ -1,14 +1,12 @@
 """mace-torch in eager mode: its own model, batches, loss and order of operations."""
 
 import time
-from collections.abc import Sequence
 
 import numpy as np
 import torch
 from cases import LEARNING_RATE, Case
 
 from forgefield.data.structures import Structure
-from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import quiet_mace
 from forgefield.models.potential import Potential
 
@@ -25,7 +23,8 @@ class TorchEngine:
     def __init__(self, case: Case, precision: str, train: bool) -> None:
         torch.set_default_dtype(getattr(torch, precision))
         self._case, self._train = case, train
-        self._model = to_torch(case.potential, torch.get_default_dtype())
+        with quiet_mace():
+            self._model = torch.load(case.module, weights_only=False).to(torch.get_default_dtype())
         self._batch = Batch.from_data_list([atomic_data(case.potential, s) for s in case.batch])
         self._loss = WeightedEnergyForcesLoss(energy_weight=case.gammas["U"], forces_weight=case.gammas["F"])
         if train:
@@ -90,22 +89,3 @@ def atomic_data(potential: Potential, structure: Structure) -> AtomicData:
         pbc=tuple(bool(p) for p in structure.pbc),
     )
     return AtomicData.from_config(configuration, z_table=AtomicNumberTable(potential.elements), cutoff=potential.cutoff)
-
-
-def evaluate_once(
-    potential: Potential, batch: Sequence[Structure], energy_noise: np.ndarray, forces_noise: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
-    """Energies (B,), forces (N, 3), and the lengths of the gradients of both loss terms at the given residuals."""
-    torch.set_default_dtype(torch.float64)
-    model = to_torch(potential, torch.float64)
-    graphs = Batch.from_data_list([atomic_data(potential, s) for s in batch])
-    output = model(graphs.to_dict(), training=True)
-    energies, forces = output["interaction_energy"].detach(), output["forces"].detach()
-    graphs.energy, graphs.forces = energies + torch.tensor(energy_noise), forces + torch.tensor(forces_noise)
-    lengths = {}
-    for key, weights in (("U", (1.0, 0.0)), ("F", (0.0, 1.0))):
-        loss = WeightedEnergyForcesLoss(*weights)(pred=output, ref=graphs)
-        parameters = [p for p in model.parameters() if p.numel()]
-        gradients = torch.autograd.grad(loss, parameters, retain_graph=True, materialize_grads=True)
-        lengths[key] = float(torch.sqrt(sum((g**2).sum() for g in gradients)))
-    return energies.numpy(), forces.numpy(), lengths
