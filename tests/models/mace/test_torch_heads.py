@@ -5,7 +5,7 @@ import torch
 from forgefield.errors import UserError
 from forgefield.models.mace.torch_exchange import from_torch, to_torch
 from forgefield.models.mace.torch_pickle import read_pickle
-from forgefield.models.mace.torch_reference import quiet_mace, reference
+from forgefield.models.mace.torch_reference import default_dtype, quiet_mace, reference
 
 HEADS = ["dft", "pbe", "ccsd"]
 
@@ -32,10 +32,8 @@ def several(request, build_mace):
 def test_a_head_is_what_mace_torch_makes_of_it(several, head):
     from mace.tools.scripts_utils import remove_pt_head
 
-    torch.set_default_dtype(torch.float64)
-    with quiet_mace():
+    with quiet_mace(), default_dtype(torch.float64):
         expected = from_torch(remove_pt_head(several, head))
-    torch.set_default_dtype(torch.float32)
     potential = from_torch(several, head)
     assert potential.config == expected.config
     assert potential.energy_shifts == expected.energy_shifts
