@@ -23,7 +23,7 @@ def energy_function(potential: Potential) -> EnergyFunction:
     """
     if potential.architecture != "mace":
         raise UserError(f"architecture {potential.architecture!r} does not run on JAX; only 'mace' does")
-    return mace.energy_function(potential.config, potential.buffers)
+    return mace.energy_function(potential.config, potential.buffers, potential.elements)
 
 
 def energy_and_forces(energy: EnergyFunction) -> Callable[[Mapping, Graph], tuple[jax.Array, jax.Array]]:

@@ -19,6 +19,8 @@ def test_cutoff_polynomial_falls_smoothly_from_one_to_zero(x64):
 @pytest.mark.parametrize("beyond", [3.0, 6.0])
 def test_basis_vanishes_from_the_cutoff_on(x64, potential, beyond):
     settings = MaceSettings.model_validate(potential.config)
-    basis = radial_basis(jnp.array([1.2, beyond]), potential.buffers, settings)
+    numbers = jnp.full((2, 2), 6)
+    basis, cutoff = radial_basis(jnp.array([1.2, beyond]), numbers, potential.buffers, settings)
+    assert cutoff is None
     assert (np.abs(basis[0]) > 0).all()
     assert (np.asarray(basis[1]) == 0).all()

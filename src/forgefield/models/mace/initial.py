@@ -1,10 +1,11 @@
 """Untrained MACE models."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from forgefield.models.mace.invariants import coupling_tensor
+from forgefield.models.mace.covariants import coupling_tensor
 from forgefield.models.mace.names import RADIAL, buffer_name
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.mace.shapes import parameter_shapes
@@ -41,7 +42,8 @@ def initial_buffers(settings: MaceSettings) -> dict[str, np.ndarray]:
         RADIAL + "bessel_weights": np.pi / settings.r_max * np.arange(1, settings.n_bessel + 1, dtype=np.float64),
         RADIAL + "prefactor": np.array(np.sqrt(2.0 / settings.r_max)),
     }
-    tensors = {order: coupling_tensor(settings.l_max, order) for order in range(1, max(settings.correlation) + 1)}
-    for layer, correlation in enumerate(settings.correlation):
-        buffers |= {buffer_name(layer, 0, order): tensors[order] for order in range(1, correlation + 1)}
+    for layer in settings.layers:
+        for degree, order in itertools.product(range(layer.output_l_max + 1), range(1, layer.correlation + 1)):
+            tensor = coupling_tensor(settings.l_max, order, degree)
+            buffers[buffer_name(layer.index, degree, order)] = tensor
     return buffers

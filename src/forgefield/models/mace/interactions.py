@@ -1,138 +1,162 @@
-"""One MACE layer: messages summed over neighbors, then a product of the sums.
-
-Sums over neighbors are batched matrix products over dense (atom, slot) arrays, so nothing is scattered.
-"""
+"""MACE's interaction blocks: from features to messages, and what bypasses the product of the messages."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from forgefield.data.batching import Graph
-from forgefield.models.mace.contraction import lax_split, symmetric_contraction
-from forgefield.models.mace.radial import radial_basis, radial_weights
-from forgefield.models.mace.settings import MaceSettings
-from forgefield.models.mace.spherical import spherical_harmonics
+from forgefield.models.mace.contraction import lax_split
+from forgefield.models.mace.convolution import convolution, mix_paths
+from forgefield.models.mace.linear import Features, add, element_linear, equivariant_linear, scalar_linear, scaled
+from forgefield.models.mace.networks import fully_connected, normalized_network
+from forgefield.models.mace.settings import SIGMOID_FACTOR, Layer, MaceSettings
+from forgefield.models.mace.surroundings import Surroundings, take
 
 
-class Surroundings(NamedTuple):
-    """What every layer reads about an atom's neighbors.
+class Interaction(NamedTuple):
+    """Messages of degrees 0 to l_max, and the residual connection where the block has one."""
 
-    Attributes:
-        harmonics: for each degree l, (N, 2l + 1, K) spherical harmonics of the neighbor slots; zero for padding.
-        basis: (P, n_bessel) radial basis.
-        atom, pair: (N, K) neighbor and pair of each slot.
-        elements: (N, Z) one-hot elements.
+    messages: Features
+    residual: Features
+
+
+def interaction(
+    features: Features, around: Surroundings, parameters: Mapping[str, jax.Array], layer: Layer, settings: MaceSettings
+) -> Interaction:
+    """Evaluate a block by its name.
+
+    Args:
+        features: (N, 2l + 1, C) by degree; in the first layer (Z, 1, C) by element.
+        around: what surrounds the atoms.
+        parameters: of the whole model.
+        layer: which block.
+        settings: of the model.
     """
-
-    harmonics: list[jax.Array]
-    basis: jax.Array
-    atom: jax.Array
-    pair: jax.Array
-    elements: jax.Array
-
-
-def surroundings(
-    vectors: jax.Array, graph: Graph, n_elements: int, buffers: Mapping[str, np.ndarray], settings: MaceSettings
-) -> Surroundings:
-    """Everything that depends on the pair vectors (P, 3) but not on parameters."""
-    dtype = vectors.dtype
-    distances = jnp.sqrt(jnp.sum(vectors**2, axis=1))
-    x, y, z = (vectors / distances[:, None]).T
-    sign = jnp.asarray(graph.neighbor_sign, dtype)
-    harmonics = []
-    for degree, components in enumerate(spherical_harmonics(settings.l_max, x, y, z)):
-        slots = take(jnp.stack(components, axis=1), graph.neighbor_pair)
-        # odd harmonics change sign with the direction of the pair
-        slots = slots * (sign if degree % 2 else jnp.abs(sign))[..., None]
-        # without a barrier the transpose is merged into the matrix products, which then take a slow path
-        harmonics.append(jax.lax.optimization_barrier(slots.transpose(0, 2, 1)))
-    return Surroundings(
-        harmonics,
-        radial_basis(distances, buffers, settings),
-        graph.neighbor_atom,
-        graph.neighbor_pair,
-        jax.nn.one_hot(graph.species, n_elements, dtype=dtype),
-    )
+    prefix = f"interactions.{layer.index}."
+    own = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
+    if "NonLinear" in layer.interaction:
+        return _non_linear(features, around, own, layer, settings)
+    if "Att" in layer.interaction:
+        return _attentive(features, around, own, layer, settings)
+    return _agnostic(features, around, own, layer, settings)
 
 
-def take(array: jax.Array, index: jax.Array) -> jax.Array:
-    """Rows of ``array``; packed graphs hold no index out of bounds."""
-    return jnp.asarray(array).at[index].get(mode="promise_in_bounds")
-
-
-def interaction_layer(
-    features: jax.Array,
-    around: Surroundings,
-    parameters: Mapping[str, jax.Array],
-    buffers: Mapping[str, np.ndarray],
-    layer: int,
-    settings: MaceSettings,
-) -> jax.Array:
-    """New features (N, C) from ``features`` (N, C), or (Z, C) by element in the first layer."""
-    prefix = f"interactions.{layer}."
-    by_element = layer == 0
-    residual = settings.interactions[layer] == "RealAgnosticResidualInteractionBlock"
-    skip = parameters[prefix + "skip_tp.weight"]
-    sources = linear(features, parameters[prefix + "linear_up.weight"])
-    if by_element:
-        sources = around.elements @ sources
-    sums = convolution(sources, radial_weights(around.basis, parameters, layer, settings), around)
-    sums = mix_channels(sums, parameters[prefix + "linear.weight"], settings)
-    if not residual:
-        sums = skip_by_element(sums, skip, around.elements)
-    components = [c for part in sums for c in lax_split(part.reshape(len(part), -1), settings.hidden_channels)]
-    product = symmetric_contraction(
-        parameters, buffers, layer, settings.correlation[layer], components, around.elements
-    )
-    update = linear(product, parameters[f"products.{layer}.linear.weight"])
-    return update + _residual(features, skip, around.elements, by_element) if residual else update
-
-
-def convolution(sources: jax.Array, weights: list[jax.Array], around: Surroundings) -> list[jax.Array]:
-    """Sums over neighbors of weight x source x harmonic: (N, 2l + 1, C) for each degree l."""
-    neighbors = take(sources, around.atom)
-    return [
-        jnp.einsum("nmk,nkc->nmc", harmonics, take(weight, around.pair) * neighbors)
-        for harmonics, weight in zip(around.harmonics, weights, strict=True)
-    ]
-
-
-def linear(features: jax.Array, weight: jax.Array) -> jax.Array:
-    """e3nn's linear map of scalars, its weight stored flat."""
-    channels = features.shape[-1]
-    return features @ (weight.reshape(channels, -1) / np.sqrt(channels).astype(weight.dtype))
-
-
-def mix_channels(sums: list[jax.Array], weight: jax.Array, settings: MaceSettings) -> list[jax.Array]:
-    """One (C, C) map for each degree, divided by the average number of neighbors."""
+def _agnostic(features, around, own, layer: Layer, settings: MaceSettings) -> Interaction:
+    """Weights depend on distances only, hence once for each pair; sums are divided by a constant or by a density."""
     channels = settings.hidden_channels
-    factor = np.asarray(1.0 / (np.sqrt(channels) * settings.avg_num_neighbors), weight.dtype)
-    maps = weight.reshape(settings.l_max + 1, channels, channels) * factor
-    return [(part.reshape(-1, channels) @ maps[degree]).reshape(part.shape) for degree, part in enumerate(sums)]
+    hidden = _radial_hidden(around.basis, own, settings)
+    weights = [around_pair(hidden @ part, around) for part in _last_weights(own, layer)]
+    messages = _messages(features, weights, around, own, layer, settings)
+    if "Density" in layer.interaction:
+        density = jnp.tanh(fully_connected([around.basis], [own["density_fn.layer0.weight"]], 1.0) ** 2)[:, 0]
+        total = 1 + jnp.sum(around_pair(density, around) * around.real, axis=1)
+        messages = [part / total[:, None, None] for part in messages]
+    else:
+        messages = [part / settings.avg_num_neighbors for part in messages]
+    if not layer.residual:
+        return Interaction(element_linear(messages, own["skip_tp.weight"], around.elements, channels), [])
+    kept = features[: layer.output_l_max + 1]
+    residual = element_linear(kept, own["skip_tp.weight"], _rows(around, layer), channels)
+    return Interaction(messages, _by_atom(residual, around, layer))
 
 
-def skip_by_element(sums: list[jax.Array], weight: jax.Array, elements: jax.Array) -> list[jax.Array]:
-    """One (C, C) map for each degree and element."""
-    n_elements, channels = elements.shape[1], sums[0].shape[-1]
-    maps = weight.reshape(len(sums), channels, n_elements, channels)
-    return [element_linear(part, maps[degree], elements) for degree, part in enumerate(sums)]
+def _attentive(features, around, own, layer: Layer, settings: MaceSettings) -> Interaction:
+    """Weights depend on the scalars of both atoms, too."""
+    down = _by_atom([scalar_linear(features[0], own["linear_down.weight"])], around, layer)[0][:, 0]
+    inputs = [take(around.basis, around.pair), take(down, around.atom), down[:, None]]
+    names = sorted(name for name in own if name.startswith("conv_tp_weights."))
+    weights = fully_connected(inputs, [own[name] for name in names], settings.silu_factor)
+    weights = lax_split(_cut(weights, around), layer.source_channels)
+    messages = _messages(features, weights, around, own, layer, settings)
+    residual = equivariant_linear(
+        features[: layer.output_l_max + 1], own["skip_linear.weight"], settings.hidden_channels
+    )
+    messages = [part / settings.avg_num_neighbors for part in messages]
+    return Interaction(messages, _by_atom(residual, around, layer))
 
 
-def _residual(features: jax.Array, weight: jax.Array, elements: jax.Array, by_element: bool) -> jax.Array:
-    n_elements, channels = elements.shape[1], features.shape[-1]
-    maps = weight.reshape(channels, n_elements, -1)
-    if by_element:
-        identity = jnp.eye(n_elements, dtype=features.dtype)
-        return elements @ element_linear(features[:, None], maps, identity)[:, 0]
-    return element_linear(features[:, None], maps, elements)[:, 0]
+def _non_linear(features, around, own, layer: Layer, settings: MaceSettings) -> Interaction:
+    """Weights depend on the elements of both atoms; messages pass a gate."""
+    channels, n_elements = settings.hidden_channels, around.elements.shape[1]
+    embedded = [
+        around.elements @ scaled(own[f"{side}_embedding.weight"], n_elements).reshape(n_elements, channels)
+        for side in ("source", "target")
+    ]
+    inputs = [take(around.basis, around.pair), take(embedded[0], around.atom), embedded[1][:, None]]
+    weights = lax_split(_cut(normalized_network(inputs, own, "conv_tp_weights"), around), layer.source_channels)
+    density = _cut(jnp.tanh(normalized_network(inputs, own, "density_fn") ** 2), around)[..., 0]
+    density = jnp.sum(density * around.real, axis=1)
+    sources = _sources(features, around, own, layer)
+    gated = {degree: channels * (settings.l_max + 1 if degree == 0 else 1) for degree in range(settings.l_max + 1)}
+    messages = mix_paths(convolution(sources, weights, layer, around), own["linear_1.weight"], layer, gated)
+    messages = [part / (density * own["beta"] + own["alpha"])[:, None, None] for part in messages]
+    messages = add(messages, _gate_residual(sources, own["linear_res.weight"], gated))
+    messages = equivariant_linear(_gate(messages, channels, settings), own["linear_2.weight"], channels)
+    residual = equivariant_linear(features[: layer.output_l_max + 1], own["skip_tp.weight"], channels)
+    return Interaction(messages, _by_atom(residual, around, layer))
 
 
-def element_linear(features: jax.Array, weight: jax.Array, elements: jax.Array) -> jax.Array:
-    """e3nn's product of features (N, M, C) with one-hot elements (N, Z); weight (C, Z, D), result (N, M, D)."""
-    channels, n_elements, width = weight.shape
-    by_element = weight.transpose(1, 0, 2).reshape(n_elements, -1)
-    by_element = by_element * np.asarray(1.0 / np.sqrt(channels * n_elements), weight.dtype)
-    return jnp.einsum("nmc,ncd->nmd", features, (elements @ by_element).reshape(-1, channels, width))
+def _gate_residual(sources: Features, weight: jax.Array, channels: Mapping[int, int]) -> Features:
+    width, start, result = sources[0].shape[-1], 0, []
+    for degree, part in enumerate(sources[: len(channels)]):
+        size = width * channels[degree]
+        result.append(part @ scaled(weight[start : start + size], width).reshape(width, -1))
+        start += size
+    return result
+
+
+def _gate(messages: Features, channels: int, settings: MaceSettings) -> Features:
+    """SiLU of scalars; higher degrees are multiplied by a sigmoid of further scalars."""
+    scalars, *gates = lax_split(messages[0], channels)
+    gated = [part * jax.nn.sigmoid(gate) * SIGMOID_FACTOR for part, gate in zip(messages[1:], gates, strict=True)]
+    return [jax.nn.silu(scalars) * settings.silu_factor, *gated]
+
+
+def _messages(features, weights, around: Surroundings, own, layer: Layer, settings: MaceSettings) -> Features:
+    sums = convolution(_sources(features, around, own, layer), weights, layer, around)
+    channels = dict.fromkeys(range(settings.l_max + 1), settings.hidden_channels)
+    return mix_paths(sums, own["linear.weight"], layer, channels)
+
+
+def _sources(features: Features, around: Surroundings, own, layer: Layer) -> Features:
+    """What each atom sends to its neighbors."""
+    kept = features[: layer.source_l_max + 1]
+    return _by_atom(equivariant_linear(kept, own["linear_up.weight"], layer.source_channels), around, layer)
+
+
+def _radial_hidden(basis: jax.Array, own: Mapping[str, jax.Array], settings: MaceSettings) -> jax.Array:
+    """(P, width) last hidden layer of the radial network."""
+    hidden = basis
+    for i in range(len(settings.radial_mlp)):
+        weight = own[f"conv_tp_weights.layer{i}.weight"]
+        hidden = jax.nn.silu(hidden @ scaled(weight, len(weight))) * settings.silu_factor
+    return hidden
+
+
+def _last_weights(own: Mapping[str, jax.Array], layer: Layer) -> list[jax.Array]:
+    """The radial network's last map, (width, C) for each path."""
+    last = max(name for name in own if name.startswith("conv_tp_weights."))
+    return lax_split(scaled(own[last], len(own[last])), layer.source_channels)
+
+
+def around_pair(values: jax.Array, around: Surroundings) -> jax.Array:
+    """Values of pairs (P, ...), cut off where the basis is not, for each neighbor slot (N, K, ...)."""
+    if around.cutoff is not None:
+        values = values * around.cutoff.reshape(-1, *[1] * (values.ndim - 1))
+    return take(values, around.pair)
+
+
+def _cut(values: jax.Array, around: Surroundings) -> jax.Array:
+    """Values of slots (N, K, ...), cut off where the basis is not."""
+    return values if around.cutoff is None else values * take(around.cutoff, around.pair)[..., None]
+
+
+def _rows(around: Surroundings, layer: Layer) -> jax.Array:
+    """One-hot elements of the rows of a layer's features."""
+    return jnp.eye(around.elements.shape[1], dtype=around.elements.dtype) if layer.index == 0 else around.elements
+
+
+def _by_atom(features: Features, around: Surroundings, layer: Layer) -> Features:
+    """Features of the first layer, which are by element, for each atom."""
+    return [jnp.einsum("nz,zmc->nmc", around.elements, part) for part in features] if layer.index == 0 else features

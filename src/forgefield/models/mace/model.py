@@ -1,6 +1,6 @@
 """The energy of packed structures by MACE."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -8,46 +8,41 @@ import jax.numpy as jnp
 import numpy as np
 
 from forgefield.data.batching import Graph
-from forgefield.models.mace.interactions import interaction_layer, linear, surroundings, take
-from forgefield.models.mace.settings import MaceSettings
+from forgefield.models.mace.contraction import Product, lax_split, products, symmetric_contraction
+from forgefield.models.mace.interactions import interaction
+from forgefield.models.mace.linear import Features, add, equivariant_linear, scaled
+from forgefield.models.mace.readouts import readout
+from forgefield.models.mace.settings import Layer, MaceSettings
+from forgefield.models.mace.surroundings import Surroundings, surroundings, take
 
 
-def energy_function(config: Mapping[str, Any], buffers: Mapping[str, np.ndarray]) -> Callable[..., jax.Array]:
+def energy_function(
+    config: Mapping[str, Any], buffers: Mapping[str, np.ndarray], elements: Sequence[int]
+) -> Callable[..., jax.Array]:
     """The model as a function ``energies(parameters, graph, strain=None)``, to be traced by JAX.
 
     Args:
         config: content of :class:`MaceSettings`.
         buffers: mace-torch's radial and U buffers by name.
+        elements: atomic numbers in the model's order.
 
     Returns:
         A function that gives (B,) energies in eV without energy shifts, in the dtype of the parameters. With a
         ``strain`` (B, 3, 3) the vectors of all pairs, hence atoms and cell, are strained by its symmetric part.
     """
     settings = MaceSettings.model_validate(config)
+    layers = [(layer, products(layer, buffers)) for layer in settings.layers]
 
     def energies(parameters: Mapping[str, jax.Array], graph: Graph, strain: jax.Array | None = None) -> jax.Array:
+        vectors = pair_vectors(graph, strain).astype(parameters["node_embedding.linear.weight"].dtype)
         # GPUs would otherwise round float32 products to fewer bits
         with jax.default_matmul_precision("float32"):
-            atoms = _atom_energies(parameters, graph, strain, buffers, settings)
+            around = surroundings(vectors, graph, elements, buffers, settings)
+            atoms = _atom_energies(parameters, around, layers, settings)
         atoms = atoms * jnp.asarray(graph.atom_mask, atoms.dtype)
         return jax.ops.segment_sum(atoms, graph.atom_structure, num_segments=graph.n_atoms.shape[0])
 
     return energies
-
-
-def _atom_energies(parameters, graph, strain, buffers, settings: MaceSettings) -> jax.Array:
-    """(N,) energies in eV; those of padded atoms mean nothing."""
-    channels = settings.hidden_channels
-    table = parameters["node_embedding.linear.weight"].reshape(-1, channels)
-    n_elements = len(table)
-    vectors = pair_vectors(graph, strain).astype(table.dtype)
-    around = surroundings(vectors, graph, n_elements, buffers, settings)
-    features = table / np.sqrt(n_elements).astype(table.dtype)
-    readouts = []
-    for layer in range(settings.n_layers):
-        features = interaction_layer(features, around, parameters, buffers, layer, settings)
-        readouts.append(_readout(features, parameters, layer, settings))
-    return settings.scale * sum(readouts) + settings.shift
 
 
 def pair_vectors(graph: Graph, strain: jax.Array | None) -> jax.Array:
@@ -59,10 +54,30 @@ def pair_vectors(graph: Graph, strain: jax.Array | None) -> jax.Array:
     return vectors + jnp.einsum("pi,pij->pj", vectors, take(symmetric, graph.pair_structure))
 
 
-def _readout(features: jax.Array, parameters, layer: int, settings: MaceSettings) -> jax.Array:
-    """(N,) a layer's contribution to the energy: linear, but for the last of several layers."""
-    prefix = f"readouts.{layer}."
-    if layer < settings.n_layers - 1 or settings.n_layers == 1:
-        return linear(features, parameters[prefix + "linear.weight"])[:, 0]
-    hidden = jax.nn.silu(linear(features, parameters[prefix + "linear_1.weight"])) * settings.silu_factor
-    return linear(hidden, parameters[prefix + "linear_2.weight"])[:, 0]
+def _atom_energies(parameters, around: Surroundings, layers, settings: MaceSettings) -> jax.Array:
+    """(N,) energies in eV; those of padded atoms mean nothing."""
+    n_elements, channels = around.elements.shape[1], settings.hidden_channels
+    features = [scaled(parameters["node_embedding.linear.weight"], n_elements).reshape(n_elements, 1, channels)]
+    terms = [] if around.repulsion is None else [around.repulsion]
+    for layer, of_layer in layers:
+        features = _layer(features, around, parameters, layer, of_layer, settings)
+        first_read = settings.n_layers - len(settings.readouts)
+        if layer.index >= first_read:
+            terms.append(readout(features[0][:, 0], parameters, layer.index - first_read, settings))
+    return settings.scale * sum(terms) + settings.shift
+
+
+def _layer(
+    features: Features, around: Surroundings, parameters, layer: Layer, of_layer: Sequence[Product], settings
+) -> Features:
+    """New features from messages, their product, and what bypasses it."""
+    messages, residual = interaction(features, around, parameters, layer, settings)
+    components = [c for part in messages for c in lax_split(part.reshape(len(part), -1), settings.hidden_channels)]
+    species = jnp.ones_like(around.elements[:, :1]) if settings.agnostic_product else around.elements
+    contracted = [
+        jnp.stack(symmetric_contraction(product, parameters, components, species), axis=1) for product in of_layer
+    ]
+    update = equivariant_linear(
+        contracted, parameters[f"products.{layer.index}.linear.weight"], settings.hidden_channels
+    )
+    return add(update, residual)

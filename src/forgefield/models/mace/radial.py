@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from forgefield.models.mace.contraction import lax_split
-from forgefield.models.mace.names import RADIAL
+from forgefield.models.mace.names import RADIAL, TRANSFORM
 from forgefield.models.mace.settings import MaceSettings
 
 
@@ -22,27 +21,68 @@ def cutoff_polynomial(ratio: jax.Array, p: int) -> jax.Array:
     return jnp.where(ratio < 1.0, inside, 0.0)
 
 
-def radial_basis(distances: jax.Array, buffers: Mapping[str, np.ndarray], settings: MaceSettings) -> jax.Array:
-    """(P, n_bessel) Bessel functions times cutoff polynomial of (P,) distances in Å."""
-    dtype = distances.dtype
-    frequencies = np.asarray(buffers[RADIAL + "bessel_weights"], dtype)
-    prefactor = np.asarray(buffers[RADIAL + "prefactor"], dtype)
+def radial_basis(
+    distances: jax.Array, pair_numbers: jax.Array, buffers: Mapping[str, np.ndarray], settings: MaceSettings
+) -> tuple[jax.Array, jax.Array | None]:
+    """The radial basis of each pair, and the cutoff function where it multiplies convolution weights instead.
+
+    Args:
+        distances: (P,) Å.
+        pair_numbers: (2, P) atomic numbers of each pair.
+        buffers: mace-torch's radial buffers by name.
+        settings: of the model.
+
+    Returns:
+        (P, n_bessel) basis, and (P,) cutoff function or None.
+    """
     cutoff = cutoff_polynomial(distances / settings.r_max, settings.polynomial_cutoff)
-    return prefactor * jnp.sin(frequencies * distances[:, None]) * (cutoff / distances)[:, None]
+    transformed = distances
+    if settings.distance_transform:
+        transform = {"Agnesi": agnesi_transform, "Soft": soft_transform}[settings.distance_transform]
+        transformed = transform(distances, pair_numbers, buffers)
+    basis = {"bessel": _bessel, "gaussian": _gaussian, "chebyshev": _chebyshev}[settings.radial_type]
+    if settings.apply_cutoff:
+        return basis(transformed, buffers, cutoff, settings), None
+    return basis(transformed, buffers, jnp.ones_like(cutoff), settings), cutoff
 
 
-def radial_weights(
-    basis: jax.Array, parameters: Mapping[str, jax.Array], layer: int, settings: MaceSettings
-) -> list[jax.Array]:
-    """Convolution weights, (P, C) for each degree l: a perceptron without biases, so zero basis gives zero weights."""
-    hidden = basis
-    for i in range(len(settings.radial_mlp)):
-        weight = _layer_weight(parameters, layer, i)
-        hidden = jax.nn.silu(hidden @ weight) * settings.silu_factor
-    last = _layer_weight(parameters, layer, len(settings.radial_mlp))
-    return [hidden @ part for part in lax_split(last, settings.hidden_channels)]
+def _bessel(x: jax.Array, buffers: Mapping[str, np.ndarray], factor: jax.Array, settings: MaceSettings) -> jax.Array:
+    """Equation 7 of Gasteiger et al. (2020)."""
+    frequencies = np.asarray(buffers[RADIAL + "bessel_weights"], x.dtype)
+    prefactor = np.asarray(buffers[RADIAL + "prefactor"], x.dtype)
+    return prefactor * jnp.sin(frequencies * x[:, None]) * (factor / x)[:, None]
 
 
-def _layer_weight(parameters: Mapping[str, jax.Array], layer: int, i: int) -> jax.Array:
-    weight = parameters[f"interactions.{layer}.conv_tp_weights.layer{i}.weight"]
-    return weight / np.sqrt(weight.shape[0]).astype(weight.dtype)
+def _gaussian(x: jax.Array, buffers: Mapping[str, np.ndarray], factor: jax.Array, settings: MaceSettings) -> jax.Array:
+    centers = np.asarray(buffers[RADIAL + "gaussian_weights"], x.dtype)
+    coefficient = np.asarray(buffers[RADIAL + "coeff"], x.dtype)
+    return jnp.exp(coefficient * (x[:, None] - centers) ** 2) * factor[:, None]
+
+
+def _chebyshev(x: jax.Array, buffers: Mapping[str, np.ndarray], factor: jax.Array, settings: MaceSettings) -> jax.Array:
+    """Polynomials T_1, T_2, ... of the first kind, of the distance as it is: mace-torch does not scale it."""
+    polynomials = [jnp.ones_like(x), x]
+    while len(polynomials) <= settings.n_bessel:
+        polynomials.append(2 * x * polynomials[-1] - polynomials[-2])
+    return jnp.stack(polynomials[1 : settings.n_bessel + 1], axis=1) * factor[:, None]
+
+
+def agnesi_transform(distances: jax.Array, pair_numbers: jax.Array, buffers: Mapping[str, np.ndarray]) -> jax.Array:
+    """Equation 18 of Witt et al. (2023), https://doi.org/10.1063/5.0158783; arguments as of :func:`radial_basis`."""
+    q, p, a = (np.asarray(buffers[TRANSFORM + name], distances.dtype) for name in "qpa")
+    ratio = distances / (0.5 * sum(covalent_radii(pair_numbers, buffers[TRANSFORM + "covalent_radii"], distances)))
+    return 1 / (1 + a * ratio**q / (1 + ratio ** (q - p)))
+
+
+def soft_transform(distances: jax.Array, pair_numbers: jax.Array, buffers: Mapping[str, np.ndarray]) -> jax.Array:
+    """Distances that do not fall below 3/4 of the sum of covalent radii; arguments as of :func:`radial_basis`."""
+    bond = sum(covalent_radii(pair_numbers, buffers[TRANSFORM + "covalent_radii"], distances))
+    low, high = 3 / 4 * bond, 4 / 3 * bond
+    steepness = np.asarray(buffers[TRANSFORM + "alpha"], distances.dtype) / (high - low)
+    step = 0.5 * (1.0 + jnp.tanh(steepness * (distances - 0.5 * (low + high))))
+    return low + (distances - low) * step
+
+
+def covalent_radii(pair_numbers: jax.Array, radii: np.ndarray, like: jax.Array) -> jax.Array:
+    """(2, P) Å, from ``radii`` by atomic number, in the dtype of ``like``."""
+    return jnp.asarray(radii, like.dtype)[pair_numbers]

@@ -17,7 +17,7 @@ ReadoutName = Literal["LinearReadoutBlock", "NonLinearReadoutBlock", "NonLinearB
 
 # e3nn's normalization of an activation to unit second moment under a normal input, Monte Carlo estimates that weights
 # rely on
-SILU_FACTOR = 1.6791767923989418
+SILU_FACTOR, SIGMOID_FACTOR = 1.6791767923989418, 1.8467055342154763
 
 
 class Path(NamedTuple):

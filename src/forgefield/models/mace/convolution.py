@@ -1,0 +1,57 @@
+"""Messages: sums over neighbors of weight x coupling of the neighbor's features with the direction's harmonics."""
+
+from collections.abc import Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from forgefield.models.mace.couplings import coupling
+from forgefield.models.mace.linear import Features
+from forgefield.models.mace.settings import Layer
+from forgefield.models.mace.surroundings import Surroundings, take
+
+# the sums of one path of the convolution; None where nothing of its degree is sent
+Sums = list[jax.Array | None]
+
+
+def convolution(sources: Features, weights: Sequence[jax.Array], layer: Layer, around: Surroundings) -> Sums:
+    """(N, 2l + 1, C) sums over neighbors for each path of ``layer``.
+
+    ``sources`` are what atoms send; ``weights`` are (N, K, C) for each path. Batched matrix products with the slots as
+    the inner axis: nothing is scattered.
+    """
+    neighbors = [take(part, around.atom) for part in sources]
+    sums: Sums = []
+    for path, weight in zip(layer.paths, weights, strict=True):
+        if path.source >= len(sources):
+            sums.append(None)
+        elif path.source == 0:
+            sent = weight * neighbors[0][:, :, 0]
+            sums.append(jnp.einsum("nmk,nkc->nmc", around.harmonics[path.harmonic], sent))
+        else:
+            sums.append(_coupled_sum(neighbors[path.source], weight, around.harmonics[path.harmonic], path))
+    return sums
+
+
+def _coupled_sum(neighbors: jax.Array, weight: jax.Array, harmonics: jax.Array, path) -> jax.Array:
+    """The product's inner axis runs over slots and the components of what they send."""
+    symbols = np.sqrt(2 * path.message + 1) * coupling(*path)
+    coupled = jnp.einsum("nbk,abm->nmka", harmonics, symbols.astype(harmonics.dtype))
+    n, m, k, a = coupled.shape
+    sent = (weight[:, :, None] * neighbors).reshape(n, k * a, -1)
+    return jnp.einsum("nmk,nkc->nmc", coupled.reshape(n, m, k * a), sent)
+
+
+def mix_paths(sums: Sums, weight: jax.Array, layer: Layer, channels: Mapping[int, int]) -> Features:
+    """All paths to one degree mixed to ``channels[degree]`` channels, by e3nn's linear map."""
+    width, start = layer.source_channels, 0
+    mixed: dict[int, list[jax.Array]] = {degree: [] for degree in channels}
+    for path, part in zip(layer.paths, sums, strict=True):
+        size = width * channels[path.message]
+        if part is not None:
+            fan_in = width * sum(other.message == path.message for other in layer.paths)
+            factor = np.asarray(1.0 / np.sqrt(fan_in), weight.dtype)
+            mixed[path.message].append(part @ (weight[start : start + size].reshape(width, -1) * factor))
+        start += size
+    return [sum(parts[1:], parts[0]) for _, parts in sorted(mixed.items())]
