@@ -6,8 +6,8 @@ import numpy as np
 
 # largest differences: relative to the largest value of each array, forces in float32 in eV/Å
 LIMITS = {
-    "float64": {"energy": 1e-8, "forces": 1e-8, "gradient": 1e-8, "loss": 1e-8},
-    "float32": {"energy": 1e-5, "forces": 1e-4, "gradient": 1e-3, "loss": 1e-3},
+    "float64": {"energy": 1e-8, "forces": 1e-8, "gradient": 1e-8, "loss": 1e-8, "update": 1e-6},
+    "float32": {"energy": 1e-5, "forces": 1e-4, "gradient": 1e-3, "loss": 1e-3, "update": 1e-2},
 }
 
 
@@ -16,7 +16,7 @@ class DisagreementError(Exception):
 
 
 def differences(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray], precision: str) -> dict[str, float]:
-    """The largest differences in energies, forces, loss and (over all parameters) its gradient.
+    """The largest differences in energies, forces, loss, its gradient (over all parameters) and later losses.
 
     Raises:
         DisagreementError: one is above its limit, or the sides have other arrays.

@@ -13,6 +13,8 @@ from agreement import differences
 from processes import Worker
 
 THREADS = (1, 2)
+# steps after the first whose losses show that both sides update their parameters alike
+UPDATES = 2
 WARM_UP, TRIAL_STEPS = 3, 3
 # a side's turn lasts about so many seconds, in at least and at most so many steps
 TURN_SECONDS, LEAST_STEPS, MOST_STEPS = 0.7, 3, 40
@@ -50,11 +52,15 @@ def compare(job: Job) -> dict[str, Any]:
         files = {side: Path(folder) / f"{side}.npz" for side in ("jax", "torch")}
         with job.worker("jax") as cold:
             compilation = {"cold": cold.ask("first_step", file=str(files["jax"]))["seconds"]}
-        torch = stack.enter_context(job.worker("torch"))
+        jax, torch = stack.enter_context(job.worker("jax")), stack.enter_context(job.worker("torch"))
         torch.ask("first_step", file=str(files["torch"]))
-        found = differences(*(dict(np.load(file)) for file in files.values()), job.precision)
-        jax = stack.enter_context(job.worker("jax"))
-        [compilation["cached"]] = jax.ask("steps", count=1)["seconds"]
+        first = jax.ask("steps", count=1 + UPDATES)
+        compilation["cached"] = first["seconds"][0]
+        arrays = {side: dict(np.load(file)) for side, file in files.items()}
+        if job.mode == "train":
+            arrays["jax"]["update"] = np.array(first["losses"][1:])
+            arrays["torch"]["update"] = np.array(torch.ask("steps", count=UPDATES)["losses"])
+        found = differences(arrays["jax"], arrays["torch"], job.precision)
         threads = _best_threads(torch)
         sides = {"jax": jax, "torch": torch}
         return {

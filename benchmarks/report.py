@@ -23,7 +23,7 @@ COSTS = (
     "model", "system", "precision", "compilation, s", "from the cache, s", "peak memory, MiB", "mace-torch",
     "step, ms", "batch, ms", "with new neighbor lists", "mace-torch", "with new neighbor lists",
 )  # fmt: skip
-AGREEMENT = ("model", "system", "precision", "energies", "forces", "loss", "gradient")
+AGREEMENT = ("model", "system", "precision", "energies", "forces", "loss", "gradient", "loss after updates")
 ALLOCATOR = ("model", "system", "precision", "side", "ms/structure", "mace-torch / this", "peak memory, MiB")
 MEMORY = ("model", "system", "precision", "steps", "resident memory, MiB", "step alone, ms", "step in training, ms")
 
@@ -40,7 +40,7 @@ def markdown(results: Results, rows: Iterable[Row]) -> str:
         ("Training step, ms/structure", "train", SPEED, _speed),
         ("Inference, ms/structure", "inference", SPEED, _speed),
         ("Compilation, memory and batches of a training", "train", COSTS, _costs),
-        ("Largest differences before the first step", "train", AGREEMENT, _agreement),
+        ("Largest differences of both sides before they are timed", "train", AGREEMENT, _agreement),
         ("What the memory allocator's setting gives", "allocator", ALLOCATOR, _allocator),
         ("Memory of a long training", "memory", MEMORY, _memory),
     ):
@@ -92,7 +92,7 @@ def _costs(row: dict[str, Any]) -> list[list[str]]:
 
 
 def _agreement(row: dict[str, Any]) -> list[list[str]]:
-    return [[f"{row['differences'][kind]:.0e}" for kind in ("energy", "forces", "loss", "gradient")]]
+    return [[f"{row['differences'][kind]:.0e}" for kind in ("energy", "forces", "loss", "gradient", "update")]]
 
 
 def _allocator(row: dict[str, Any]) -> list[list[str]]:
