@@ -17,9 +17,10 @@ import models
 from agreement import DisagreementError
 from measure import Job, compare, compare_allocators, memory
 from report import markdown, update_page
+from rows import Results, Row
 from systems import SYSTEMS
 
-from results import Results, Row
+from forgefield.files import atomic_file
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 CORES = 2
@@ -37,19 +38,18 @@ def main(words: Sequence[str] | None = None) -> int:
     results, rows, refused = Results(options.output), selected_rows(options), False
     with tempfile.TemporaryDirectory() as folder:
         for row in rows:
-            if not models.is_available(row.model):
-                print(f"{' '.join(row)}: this version cannot compute the model", flush=True)
-                continue
             start = time.monotonic()
             try:
                 results.add(row, _measure(row, Path(folder), options))
             except DisagreementError as error:
                 print(f"{' '.join(row)}: not timed, for the two sides disagree: {error}", flush=True)
+                results.discard(row)
                 refused = True
             else:
                 print(f"{' '.join(row)}: measured in {time.monotonic() - start:.0f} s", flush=True)
     text = markdown(results, rows)
-    options.output.with_suffix(".md").write_text(text)
+    with atomic_file(options.output.with_suffix(".md")) as file:
+        file.write_text(text)
     print(text)
     if options.update_docs:
         update_page(PAGE, markdown(results, selected_rows(parse([]))))
@@ -59,7 +59,9 @@ def main(words: Sequence[str] | None = None) -> int:
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """Options from the command line; without any, those of the tables in docs/performance.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=models.MODELS, help="such as 64x0e or 64x0e+64x1o")
+    parser.add_argument(
+        "--models", nargs="+", default=models.MODELS, type=models.model_name, help="such as 64x0e or 64x0e+64x1o"
+    )
     parser.add_argument("--systems", nargs="+", default=TABLE_SYSTEMS, choices=SYSTEMS)
     parser.add_argument("--precision", nargs="+", default=PRECISIONS, choices=PRECISIONS)
     parser.add_argument("--mode", nargs="+", default=MODES, choices=MODES)

@@ -15,7 +15,7 @@ from processes import Worker
 THREADS = (1, 2)
 # steps after the first whose losses show that both sides update their parameters alike
 UPDATES = 2
-WARM_UP, TRIAL_STEPS = 3, 3
+WARM_UP, TRIAL_STEPS = 2, 2
 # a side's turn lasts about so many seconds, in at least and at most so many steps
 TURN_SECONDS, LEAST_STEPS, MOST_STEPS = 0.7, 3, 40
 # glibc's counterparts of what configure_jax sets

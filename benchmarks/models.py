@@ -10,18 +10,24 @@ MODELS = ("32x0e", "64x0e", "128x0e", "64x0e+64x1o", "128x0e+128x1o")
 R_MAX, N_LAYERS, SEED = 5.0, 2, 0
 
 
-def is_available(name: str) -> bool:
-    """Whether this version can compute the model."""
-    return _hidden_l(name) == 0 or "hidden_l_max" in MaceSettings.model_fields
+def model_name(text: str) -> str:
+    """The name of a model, checked.
+
+    Raises:
+        ValueError: it is no such name as 64x0e or 64x0e+64x1o.
+    """
+    if not re.fullmatch(r"(\d+)x0e(\+\1x1o)?", text):
+        raise ValueError(text)
+    return text
 
 
 def potential(name: str, elements: tuple[int, ...], avg_num_neighbors: float) -> Potential:
-    """A model with random weights."""
-    # the last layer's features are read out as energies, for which scalars suffice
-    hidden = {"hidden_l_max": (_hidden_l(name),) * (N_LAYERS - 1) + (0,)} if _hidden_l(name) else {}
+    """A model with random weights, named by its hidden features."""
     settings = MaceSettings(
         r_max=R_MAX,
         hidden_channels=int(name.split("x")[0]),
+        # the last layer's features are read out as energies, for which scalars suffice
+        hidden_l_max=(int(name.endswith("1o")), 0),
         l_max=3,
         correlation=(3,) * N_LAYERS,
         interactions=("RealAgnosticResidualInteractionBlock",) * N_LAYERS,
@@ -30,13 +36,5 @@ def potential(name: str, elements: tuple[int, ...], avg_num_neighbors: float) ->
         radial_mlp=(64, 64, 64),
         mlp_channels=16,
         avg_num_neighbors=avg_num_neighbors,
-        **hidden,
     )
     return initial_potential(elements, settings, SEED)
-
-
-def _hidden_l(name: str) -> int:
-    """The largest degree of hidden features, of a name such as 64x0e+64x1o."""
-    if not re.fullmatch(r"(\d+)x0e(\+\1x1o)?", name):
-        raise ValueError(f"{name!r} is no model here; write a number of channels as in 64x0e or 64x0e+64x1o")
-    return int(name.endswith("1o"))

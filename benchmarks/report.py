@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from results import Results, Row
+from rows import Results, Row
 
 MISSING = "not measured"
 BEGIN, END = "<!-- begin: written by benchmarks/mace_step.py -->", "<!-- end -->"
@@ -31,11 +31,7 @@ MEMORY = ("model", "system", "precision", "steps", "resident memory, MiB", "step
 def markdown(results: Results, rows: Iterable[Row]) -> str:
     """Tables of the given rows; those that were not measured say so."""
     rows = list(rows)
-    machine = results.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    parts = [f"Measured on {machine['processor']}, {machine['cores']} cores, with {versions}."]
-    origins = {content["title"]: content["origin"] for row, content in results.rows.items() if row in rows}
-    parts += ["\n".join(f"* {title}: {origin}" for title, origin in sorted(origins.items()))] if origins else []
+    parts = _origins(results, rows)
     for title, mode, head, fill in (
         ("Training step, ms/structure", "train", SPEED, _speed),
         ("Inference, ms/structure", "inference", SPEED, _speed),
@@ -48,6 +44,17 @@ def markdown(results: Results, rows: Iterable[Row]) -> str:
             lines = [cells for row in rows if row.mode == mode for cells in _lines(results.rows, row, head, fill)]
             parts.append(f"### {title}\n\n" + _table(head, lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _origins(results: Results, rows: Iterable[Row]) -> list[str]:
+    """The machine and the systems of what was measured."""
+    origins = {results.rows[row]["title"]: results.rows[row]["origin"] for row in rows if row in results.rows}
+    if not origins:
+        return []
+    machine = results.machine
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    measured = f"Measured on {machine['processor']}, {machine['cores']} cores, with {versions}."
+    return [measured, "\n".join(f"* {title}: {origin}" for title, origin in sorted(origins.items()))]
 
 
 def update_page(page: Path, text: str) -> None:

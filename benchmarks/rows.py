@@ -34,7 +34,16 @@ class Results:
             self.rows = {Row(**entry["row"]): entry["measured"] for entry in content["rows"]}
 
     def add(self, row: Row, measured: dict[str, Any]) -> None:
+        """Keep a measured row, in place of an earlier one."""
         self.rows[row] = measured
+        self._write()
+
+    def discard(self, row: Row) -> None:
+        """Forget a row, if it was measured earlier."""
+        self.rows.pop(row, None)
+        self._write()
+
+    def _write(self) -> None:
         rows = [{"row": row._asdict(), "measured": measured} for row, measured in self.rows.items()]
         write_json(self.path, {"machine": self.machine, "rows": rows})
 
