@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from forgefield.models.mace import cuequivariance
 from forgefield.models.mace.couplings import coupling
 from forgefield.models.mace.covariants import Covariants, Tree, covariants
 from forgefield.models.mace.names import buffer_name, weight_name
-from forgefield.models.mace.settings import Layer
+from forgefield.models.mace.settings import Kernels, Layer
 
 # relative remainders of rounded U tensors that are dropped
 TOLERANCE = {"float32": 1e-6, "float64": 1e-14}
@@ -31,6 +32,7 @@ class Product(NamedTuple):
     layer: int
     degree: int
     orders: tuple[Covariants, ...]
+    kernels: Kernels = "reference"
 
 
 def products(layer: Layer, buffers: Mapping[str, np.ndarray]) -> tuple[Product, ...]:
@@ -43,6 +45,7 @@ def products(layer: Layer, buffers: Mapping[str, np.ndarray]) -> tuple[Product, 
                 covariants(buffers[buffer_name(layer.index, degree, order)], degree)
                 for order in range(1, layer.correlation + 1)
             ),
+            layer.kernels,
         )
         for degree in range(layer.output_l_max + 1)
     )
@@ -69,9 +72,12 @@ def symmetric_contraction(
     ]
     n_elements, _, channels = mixed[0].shape
     flat = jnp.concatenate(mixed, axis=1).reshape(n_elements, -1)
-    weights = lax_split(elements @ flat, channels)
     trees = [tree for found in product.orders for tree in found.trees]
-    result = _Evaluation(components).weighted_sum(product.degree, list(zip(trees, weights, strict=True)))
+    if product.kernels == "cuequivariance":
+        result = cuequivariance.weighted_trees(product.degree, trees, flat, components, elements)
+    else:
+        weights = lax_split(elements @ flat, channels)
+        result = _Evaluation(components).weighted_sum(product.degree, list(zip(trees, weights, strict=True)))
     for found, name in zip(product.orders, names, strict=True):
         if (rest := _remainder(found, dtype)) is not None:
             remainder = _evaluate_remainder(*rest, parameters[name], components, elements)
@@ -125,7 +131,10 @@ class _Evaluation:
 def coupled(first: Components, second: Components, symbols: np.ndarray) -> Components:
     """Components of the coupling of two sets of components, the coupling's symbols written out."""
     same = len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
-    return [_bilinear(first, second, symbols[:, :, m], same) for m in range(symbols.shape[2])]
+    # without a barrier the products are computed again in each of the loops that read them
+    return jax.lax.optimization_barrier(
+        [_bilinear(first, second, symbols[:, :, m], same) for m in range(symbols.shape[2])]
+    )
 
 
 def _bilinear(first: Components, second: Components, matrix: np.ndarray, same: bool) -> jax.Array:

@@ -1,14 +1,18 @@
 """Messages: sums over neighbors of weight x coupling of the neighbor's features with the direction's harmonics."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from forgefield.models.mace import cuequivariance
 from forgefield.models.mace.couplings import coupling
-from forgefield.models.mace.linear import Features
-from forgefield.models.mace.settings import Layer
+from forgefield.models.mace.linear import Features, scaled
+from forgefield.models.mace.settings import Layer, Path
 from forgefield.models.mace.surroundings import Surroundings, take
 
 # the sums of one path of the convolution; None where nothing of its degree is sent
@@ -21,6 +25,8 @@ def convolution(sources: Features, weights: Sequence[jax.Array], layer: Layer, a
     ``sources`` are what atoms send; ``weights`` are (N, K, C) for each path. Batched matrix products with the slots as
     the inner axis: nothing is scattered.
     """
+    if layer.kernels == "cuequivariance":
+        return cuequivariance.convolution(sources, weights, layer, around)
     neighbors = [take(part, around.atom) for part in sources]
     sums: Sums = []
     for path, weight in zip(layer.paths, weights, strict=True):
@@ -34,7 +40,7 @@ def convolution(sources: Features, weights: Sequence[jax.Array], layer: Layer, a
     return sums
 
 
-def _coupled_sum(neighbors: jax.Array, weight: jax.Array, harmonics: jax.Array, path) -> jax.Array:
+def _coupled_sum(neighbors: jax.Array, weight: jax.Array, harmonics: jax.Array, path: Path) -> jax.Array:
     """The product's inner axis runs over slots and the components of what they send."""
     symbols = np.sqrt(2 * path.message + 1) * coupling(*path)
     coupled = jnp.einsum("nbk,abm->nmka", harmonics, symbols.astype(harmonics.dtype))
@@ -45,13 +51,11 @@ def _coupled_sum(neighbors: jax.Array, weight: jax.Array, harmonics: jax.Array, 
 
 def mix_paths(sums: Sums, weight: jax.Array, layer: Layer, channels: Mapping[int, int]) -> Features:
     """All paths to one degree mixed to ``channels[degree]`` channels, by e3nn's linear map."""
-    width, start = layer.source_channels, 0
+    width = layer.source_channels
+    sizes = [width * channels[path.message] for path in layer.paths]
+    fan_in = Counter(path.message for path in layer.paths)
     mixed: dict[int, list[jax.Array]] = {degree: [] for degree in channels}
-    for path, part in zip(layer.paths, sums, strict=True):
-        size = width * channels[path.message]
+    for path, part, block in zip(layer.paths, sums, jax.lax.split(weight, sizes), strict=True):
         if part is not None:
-            fan_in = width * sum(other.message == path.message for other in layer.paths)
-            factor = np.asarray(1.0 / np.sqrt(fan_in), weight.dtype)
-            mixed[path.message].append(part @ (weight[start : start + size].reshape(width, -1) * factor))
-        start += size
-    return [sum(parts[1:], parts[0]) for _, parts in sorted(mixed.items())]
+            mixed[path.message].append(part @ scaled(block, width * fan_in[path.message]).reshape(width, -1))
+    return [reduce(add, parts) for _, parts in sorted(mixed.items())]

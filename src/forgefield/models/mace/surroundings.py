@@ -1,6 +1,7 @@
 """What every layer reads about an atom's neighbors, in dense (atom, slot) arrays, so that sums need no scatter."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from forgefield.data.batching import Graph
+from forgefield.models.mace.couplings import coupling
 from forgefield.models.mace.radial import radial_basis
 from forgefield.models.mace.repulsion import pair_repulsion
 from forgefield.models.mace.settings import MaceSettings
@@ -70,8 +72,8 @@ def surroundings(
 
 def _harmonics(directions: jax.Array, sign: jax.Array, graph: Graph, l_max: int) -> list[jax.Array]:
     harmonics = []
-    for degree, components in enumerate(spherical_harmonics(l_max, *directions.T)):
-        slots = take(jnp.stack(components, axis=1), graph.neighbor_pair)
+    for degree, of_pairs in enumerate(pair_harmonics(directions, l_max)):
+        slots = take(of_pairs, graph.neighbor_pair)
         # odd harmonics change sign with the direction of the pair
         slots = slots * (sign if degree % 2 else jnp.abs(sign))[..., None]
         # without a barrier the transpose is merged into the matrix products, which then take a slow path
@@ -79,6 +81,29 @@ def _harmonics(directions: jax.Array, sign: jax.Array, graph: Graph, l_max: int)
     return harmonics
 
 
+def pair_harmonics(directions: jax.Array, l_max: int) -> list[jax.Array]:
+    """Spherical harmonics of unit vectors (P, 3), (P, 2l + 1) by degree, each from the one below.
+
+    A product of the vector with harmonics and a small matrix take a tenth of the operations that formulas for each
+    component take, which is felt when their second derivatives are compiled.
+    """
+    harmonics = [jnp.ones_like(directions[:, :1]), np.sqrt(3).astype(directions.dtype) * directions]
+    while len(harmonics) <= l_max:
+        outer = directions[:, :, None] * harmonics[-1][:, None]
+        step = raising_matrix(len(harmonics)).astype(directions.dtype)
+        harmonics.append(outer.reshape(len(directions), -1) @ step)
+    return harmonics[: l_max + 1]
+
+
+@cache
+def raising_matrix(degree: int) -> np.ndarray:
+    """(3 (2l - 1), 2l + 1) what makes harmonics of degree l of products of unit vector and harmonics one below."""
+    matrix = coupling(1, degree - 1, degree).reshape(-1, 2 * degree + 1)
+    *_, below, expected = (np.array(part) for part in spherical_harmonics(degree, 0.0, 1.0, 0.0))
+    found = np.outer([0.0, 1.0, 0.0], below).ravel() @ matrix
+    return matrix * (expected @ expected) / (found @ expected)
+
+
 def take(array: jax.Array, index: jax.Array) -> jax.Array:
     """Rows of ``array``; packed graphs hold no index out of bounds."""
-    return jnp.asarray(array).at[index].get(mode="promise_in_bounds")
+    return jnp.asarray(array).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
