@@ -1,3 +1,4 @@
+import ase.io
 import numpy as np
 import pytest
 
@@ -102,3 +103,33 @@ def test_an_element_that_the_model_does_not_know_is_named():
 def test_no_structures():
     with pytest.raises(UserError, match="no structures"):
         loader([])
+
+
+def test_filled_shares_are_those_of_the_packed_batches():
+    for settings in ({"seed": 1}, {"seed": 1, "parts": 2}, {"seed": None}, {"seed": 2, "drop_last": True}):
+        made = loader(structures(30), batch=4, **settings)
+        real, packed = np.zeros(3), np.zeros(3)
+        for epoch in range(3):
+            for loaded in made.epoch(epoch):
+                graph, rows = loaded.batch.graph, loaded.rows
+                counted = made.sizes.atoms[rows].sum(), made.sizes.pairs[rows].sum(), 2 * made.sizes.pairs[rows].sum()
+                real += counted
+                packed += graph.atom_mask.size, graph.pair_receiver.size, graph.neighbor_atom.size
+        np.testing.assert_allclose(made.filled, real / packed, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("path", "cutoff", "elements", "batch"),
+    [("resources/glycolaldehyde/glycolaldehyde_pbe.npz", 5.0, (1, 6, 8), 10), ("3bpa", 5.0, (1, 6, 7, 8), 8)],
+)
+def test_most_padded_pairs_are_real_on_real_data(request, path, cutoff, elements, batch):
+    if path == "3bpa":
+        frames = ase.io.read(request.getfixturevalue("shared_data") / "molecules" / "3bpa_train_300K.xyz", ":200")
+        data = [Structure(a.numbers, a.positions) for a in frames]
+    else:
+        with np.load(path) as file:
+            data = [Structure(file["z"], positions) for positions in file["R"][:200]]
+    made = BatchLoader(StructureList(data), PackedNeighbors(cutoff, elements), batch, seed=0)
+    made.plan(20)
+    assert made.filled.pairs >= 0.85
+    assert made.filled.atoms >= 0.85

@@ -104,6 +104,14 @@ class LoadedBatch(NamedTuple):
     part_lengths: tuple[int, ...]
 
 
+class Filled(NamedTuple):
+    """Which share of the packed atoms, pairs and neighbor slots is real, not padding."""
+
+    atoms: float
+    pairs: float
+    neighbors: float
+
+
 class BatchLoader:
     """Batches of a source, epoch by epoch, packed into at most three shapes.
 
@@ -142,6 +150,7 @@ class BatchLoader:
         self._cache_left = cache_bytes
         self.sizes = self._measure()
         self.capacities: list[Capacity] = []
+        self.filled: Filled | None = None
 
     def __len__(self) -> int:
         """Batches per epoch."""
@@ -157,12 +166,22 @@ class BatchLoader:
     def plan(self, epochs: int) -> None:
         """Choose the shapes for epochs 0 to ``epochs - 1``, so that a training compiles few functions."""
         counts: Counter[tuple[int, int, int]] = Counter()
-        for epoch in range(epochs if self.seed is not None else 1):
-            needs, number = np.unique(self._needs(self.order(epoch)), axis=0, return_counts=True)
+        distinct = epochs if self.seed is not None else 1
+        real = np.zeros(3)
+        for epoch in range(distinct):
+            order = self.order(epoch)
+            needs, number = np.unique(self._needs(order), axis=0, return_counts=True)
             counts.update(dict(zip(map(tuple, needs.tolist()), number.tolist(), strict=True)))
-        if self.seed is None:
-            counts = Counter({need: number * epochs for need, number in counts.items()})
-        self.capacities = choose_capacities(counts, self.batch // (self.parts or 1))
+            real += [self.sizes.atoms[order].sum(), self.sizes.pairs[order].sum(), 2 * self.sizes.pairs[order].sum()]
+        scaled = Counter({need: number * epochs // distinct for need, number in counts.items()})
+        self.capacities = choose_capacities(scaled, self.batch // (self.parts or 1))
+        shapes = {need: self._capacity(need) for need in counts}
+        packed = sum(n * np.array([*shapes[k][1:3], shapes[k].atoms * shapes[k].neighbors]) for k, n in counts.items())
+        self.filled = Filled(*(real / (packed * (self.parts or 1))).tolist())
+
+    def _capacity(self, need: Sequence[int]) -> Capacity:
+        """The smallest planned shape that holds a batch."""
+        return next(c for c in self.capacities if c.holds(Capacity(0, *need)))
 
     def _needs(self, order: np.ndarray) -> np.ndarray:
         return batch_needs(self.sizes, order, self.batch, self.parts or 1)
@@ -170,8 +189,7 @@ class BatchLoader:
     def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
         """The packed batches of an epoch that was planned."""
         for rows in split_batches(self.order(epoch), self.batch):
-            need = self._needs(rows)[0]
-            capacity = next(c for c in self.capacities if c.holds(Capacity(0, *need)))
+            capacity = self._capacity(self._needs(rows)[0])
             parts = np.array_split(rows, self.parts or 1)
             packed = [self._pack(part, rows, capacity) for part in parts]
             batch = packed[0] if self.parts is None else _stacked(packed)

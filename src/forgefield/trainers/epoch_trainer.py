@@ -111,9 +111,15 @@ class EpochTrainer(ABC):
         if self._log_file:
             write_history(self._log_file, self._record.rows)
 
+    def _packing(self) -> str | None:
+        """A line on how batches are packed, where they are."""
+        return None
+
     def _train_until(self, epochs: int) -> None:
         steps_per_epoch = len(self._loaders["training"])
         with TrainingProgress(epochs, steps_per_epoch, self._record.epoch, quiet=not self._show) as progress:
+            if packing := self._packing():
+                progress.say(packing)
             while not self._record.finished(epochs, self._patience):
                 row = self._epoch(progress)
                 if self._record.add(row):

@@ -171,6 +171,15 @@ class ForceMatching(EpochTrainer):
         """The parameters that are validated: the moving average where there is one."""
         return self._state.params if self._ema is None else self._state.average
 
+    def _packing(self) -> str:
+        loader = self._loaders["training"]
+        atoms, pairs, neighbors = (f"{100 * share:.0f} %" for share in loader.filled)
+        count = len(loader.capacities)
+        return (
+            f"batches are packed into {count} shape{'s' if count > 1 else ''}; "
+            f"of what is computed, {pairs} of pairs, {atoms} of atoms and {neighbors} of neighbor slots are real"
+        )
+
     # -- evaluation and prediction -------------------------------------------------------------------------------
 
     def evaluate(self, stage: Stage = "testing") -> dict[str, float]:
