@@ -1,8 +1,13 @@
-"""Small mace-torch models of every kind."""
+"""Small mace-torch models of every kind; makes the comparison with mace-torch importable."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 AGNOSTIC, RESIDUAL = "RealAgnosticInteractionBlock", "RealAgnosticResidualInteractionBlock"
 DENSITY = "RealAgnosticDensityInteractionBlock"
@@ -14,7 +19,12 @@ VARIANTS = {
     "scalars": {},
     "plain": {"cls": "MACE", "interaction_cls_first": RESIDUAL},
     "vectors": {"hidden_irreps": "4x0e+4x1o", "correlation": 3, "use_reduced_cg": True},
-    "three_layers": {"hidden_irreps": "2x0e+2x1o+2x2e", "num_interactions": 3, "keep_last_layer_irreps": True},
+    "three_layers": {
+        "hidden_irreps": "2x0e+2x1o+2x2e",
+        "num_interactions": 3,
+        "keep_last_layer_irreps": True,
+        "correlation": [2, 1, 1],
+    },
     "one_layer": {"num_interactions": 1, "max_ell": 3, "correlation": 3},
     "fourth_order": {"correlation": [4, 1], "max_ell": 1},
     "fourth_degree": {"correlation": [1, 2], "max_ell": 4},
