@@ -59,6 +59,7 @@ def test_a_configuration_for_one_stage_need_not_name_a_run(given):
         (["model=large"], "model: models has no entry 'large'; expected one of: small"),
         (["training.batching=dynamic"], "training.batching is dynamic, but backend is jax"),
         (["backend=fabric", "parallelism=mpi"], "parallelism is mpi, but backend fabric has its own"),
+        (["backend=fabric", "training.kernels=cuequivariance"], "training.kernels is cuequivariance, but backend is"),
         (["parallelism=single", "devices=2"], "parallelism is single, but devices x n_nodes is 2"),
         (["devices=3"], "training.batch is 8, not a multiple of devices x n_nodes = 3; write 9"),
         (

@@ -31,6 +31,7 @@ def settings(config):
         ("parallelism=single", {"train"}),
         ("devices=2", {"train"}),
         ("training.eval_batch=16", {"train", "evaluate"}),
+        ("training.kernels=reference", {"train", "evaluate"}),
         ("evaluation.splits=[test]", {"evaluate"}),
         ("plots.dpi=100", {"plot"}),
         ("statistics.outlier_threshold=4", {"statistics"}),

@@ -75,6 +75,8 @@ class RunConfig(RunKeys):
             )
         if self.backend == "jax" and training.batching == "dynamic":
             raise ValueError("training.batching is dynamic, but backend is jax; write fixed, or backend: fabric")
+        if self.backend == "fabric" and training.kernels != "auto":
+            raise ValueError(f"training.kernels is {training.kernels}, but backend is fabric; write auto")
         if self.parallelism == "single" and self.n_devices > 1:
             raise ValueError(
                 f"parallelism is single, but devices x n_nodes is {self.n_devices}; write parallelism: auto"

@@ -11,7 +11,7 @@ STAGES = ("convert", "import", "statistics", "train", "evaluate", "plot")
 
 RUN_STAGES: dict[str, dict[str, Any]] = {
     "train": {"backend": True, "parallelism": True, "devices": True, "n_nodes": True, "training": True},
-    "evaluate": {"training": {"eval_batch"}, "evaluation": True},
+    "evaluate": {"training": {"eval_batch", "kernels"}, "evaluation": True},
     "plot": {"plots": True},
 }
 """Keys of a run that a stage reads itself; what an earlier stage reads reaches it through that stage's files."""

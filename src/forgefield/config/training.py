@@ -102,6 +102,10 @@ class TrainingConfig(Section):
     precision: Literal["float32", "float64"] = "float32"
     """Floating-point type of training."""
 
+    kernels: Literal["auto", "reference", "cuequivariance"] = "auto"
+    """What evaluates MACE's products and convolutions (only for backend `jax`); changes speed, not results. `auto`:
+    `cuequivariance` on a GPU where it is installed, else `reference`."""
+
     seed: Seed = 0
     """Seed of the order of training structures."""
 

@@ -52,7 +52,7 @@ def evaluate_run(config: RunConfig, data: Path, foundation: Path, statistics: Pa
     virial = any(_has_virial(source) for source in sources.values())
     # the refitted model differs from the foundation by energy shifts alone, so it is not run a second time
     predictors = {
-        variant: Predictor(potential, batch=config.training.eval_batch, virial=virial)
+        variant: Predictor(potential, batch=config.training.eval_batch, virial=virial, kernels=config.training.kernels)
         for variant, potential in potentials.items()
         if variant != "refitted"
     }

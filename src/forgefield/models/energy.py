@@ -7,23 +7,25 @@ import jax.numpy as jnp
 
 from forgefield.data.batching import Graph
 from forgefield.errors import UserError
+from forgefield.models.kernels import AskedKernels, choose_kernels
 from forgefield.models.mace import model as mace
 from forgefield.models.potential import Potential
 
 EnergyFunction = Callable[..., jax.Array]
 
 
-def energy_function(potential: Potential) -> EnergyFunction:
+def energy_function(potential: Potential, kernels: AskedKernels = "auto") -> EnergyFunction:
     """The function ``energies(parameters, graph, strain=None)``, (B,) eV without the potential's energy shifts.
 
     It computes in the dtype of the parameters. ``strain`` (B, 3, 3) strains atoms and cell by its symmetric part.
+    ``kernels`` is as the key of that name in the configuration.
 
     Raises:
-        UserError: the architecture has no JAX implementation.
+        UserError: the architecture has no JAX implementation, or the kernels are not installed.
     """
     if potential.architecture != "mace":
         raise UserError(f"architecture {potential.architecture!r} does not run on JAX; only 'mace' does")
-    return mace.energy_function(potential.config, potential.buffers, potential.elements)
+    return mace.energy_function(potential.config, potential.buffers, potential.elements, choose_kernels(kernels))
 
 
 def energy_and_forces(energy: EnergyFunction) -> Callable[[Mapping, Graph], tuple[jax.Array, jax.Array]]:

@@ -13,6 +13,7 @@ from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.models.energy import energy_and_forces, energy_forces_virial, energy_function
+from forgefield.models.kernels import AskedKernels
 from forgefield.models.potential import Potential
 
 # atoms x neighbor slots of one batch; bounds its memory whatever the sizes of the structures
@@ -39,14 +40,23 @@ class Prediction:
 class Predictor:
     """A potential ready for use; keeps its compiled functions between calls."""
 
-    def __init__(self, potential: Potential, *, batch: int = 32, precision: str = "float64", virial: bool = False):
+    def __init__(
+        self,
+        potential: Potential,
+        *,
+        batch: int = 32,
+        precision: str = "float64",
+        virial: bool = False,
+        kernels: AskedKernels = "auto",
+    ):
         """At most ``batch`` structures are computed at once, with stresses if ``virial``.
 
         ``precision`` is ``float64`` or ``float32``, whatever precision JAX is set to elsewhere.
+        ``kernels`` is as the key of that name in the configuration.
         """
         self.potential, self.batch, self.virial = potential, batch, virial
         self.dtype = np.dtype(precision)
-        energy = energy_function(potential)
+        energy = energy_function(potential, kernels)
         self._evaluate = jax.jit(energy_forces_virial(energy) if virial else energy_and_forces(energy))
         self._capacities: list[Capacity] = []
         with self._precision():

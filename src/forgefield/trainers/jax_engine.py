@@ -1,5 +1,6 @@
 """The engine JAX: a run's settings as a :class:`~forgefield.trainers.force_matching.ForceMatching`."""
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from forgefield.config import RunConfig
 from forgefield.data.loaders import PackedNeighbors, Source
 from forgefield.errors import UserError
 from forgefield.models.energy import energy_function
+from forgefield.models.kernels import choose_kernels
 from forgefield.models.potential import Potential
 from forgefield.trainers.force_matching import ForceMatching
 from forgefield.trainers.optimizers import optimizer, schedule
@@ -45,7 +47,9 @@ def make_trainer(
     training = config.training
     steps = len(train) // training.batch if training.drop_last else -(-len(train) // training.batch)
     lr = schedule(training.lr, steps * training.epochs, **training.schedule.model_dump())
-    energy = energy_function(potential)
+    kernels = choose_kernels(training.kernels)
+    print(f"kernels: {kernels}, on {jax.default_backend()}", file=sys.stderr, flush=True)
+    energy = energy_function(potential, kernels)
     dtype = np.dtype(training.precision)
     alone = config.devices == 1 and config.parallelism != "jax"
     trainer = ForceMatching(

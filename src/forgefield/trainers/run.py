@@ -23,7 +23,7 @@ from forgefield.trainers.epoch_trainer import EpochTrainer
 
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
 # what may change between the parts of a training that was interrupted
-FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch"}
+FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch", "kernels"}
 
 
 def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, output: Path) -> None:

@@ -12,12 +12,15 @@ from forgefield.models.mace.contraction import Product, lax_split, products, sym
 from forgefield.models.mace.interactions import interaction
 from forgefield.models.mace.linear import Features, add, equivariant_linear, scaled
 from forgefield.models.mace.readouts import readout
-from forgefield.models.mace.settings import Layer, MaceSettings
+from forgefield.models.mace.settings import Kernels, Layer, MaceSettings
 from forgefield.models.mace.surroundings import Surroundings, surroundings, take
 
 
 def energy_function(
-    config: Mapping[str, Any], buffers: Mapping[str, np.ndarray], elements: Sequence[int]
+    config: Mapping[str, Any],
+    buffers: Mapping[str, np.ndarray],
+    elements: Sequence[int],
+    kernels: Kernels = "reference",
 ) -> Callable[..., jax.Array]:
     """The model as a function ``energies(parameters, graph, strain=None)``, to be traced by JAX.
 
@@ -25,13 +28,15 @@ def energy_function(
         config: content of :class:`MaceSettings`.
         buffers: mace-torch's radial and U buffers by name.
         elements: atomic numbers in the model's order.
+        kernels: what evaluates products and convolutions.
 
     Returns:
         A function that gives (B,) energies in eV without energy shifts, in the dtype of the parameters. With a
         ``strain`` (B, 3, 3) the vectors of all pairs, hence atoms and cell, are strained by its symmetric part.
     """
     settings = MaceSettings.model_validate(config)
-    layers = [(layer, products(layer, buffers)) for layer in settings.layers]
+    of_kernels = [layer._replace(kernels=kernels) for layer in settings.layers]
+    layers = [(layer, products(layer, buffers)) for layer in of_kernels]
 
     def energies(parameters: Mapping[str, jax.Array], graph: Graph, strain: jax.Array | None = None) -> jax.Array:
         vectors = pair_vectors(graph, strain).astype(parameters["node_embedding.linear.weight"].dtype)

@@ -15,6 +15,9 @@ InteractionName = Literal[
 ]
 ReadoutName = Literal["LinearReadoutBlock", "NonLinearReadoutBlock", "NonLinearBiasReadoutBlock"]
 
+# what evaluates couplings: our own code, or cuEquivariance
+Kernels = Literal["reference", "cuequivariance"]
+
 # e3nn's normalization of an activation to unit second moment under a normal input, Monte Carlo estimates that weights
 # rely on
 SILU_FACTOR, SIGMOID_FACTOR = 1.6791767923989418, 1.8467055342154763
@@ -38,6 +41,7 @@ class Layer(NamedTuple):
         input_l_max, output_l_max: largest degree of the features that enter and leave.
         source_channels, source_l_max: of what neighbors send.
         paths: terms of the convolution, in the order of their weights.
+        kernels: what evaluates it.
     """
 
     index: int
@@ -48,6 +52,7 @@ class Layer(NamedTuple):
     source_channels: int
     source_l_max: int
     paths: tuple[Path, ...]
+    kernels: Kernels = "reference"
 
     @property
     def residual(self) -> bool:
