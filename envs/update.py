@@ -27,8 +27,8 @@ PYTHON = "3.11"
 
 # The import stage compares both engines on the same weights, so fabric holds JAX too.
 ENGINES = {
-    "jax": ("jax",),
-    "mpi": ("jax", "mpi"),
+    "jax": ("jax", "kernels"),
+    "mpi": ("jax", "kernels", "mpi"),
     "fabric": ("jax", "fabric"),
     "workflow": ("workflow",),
 }

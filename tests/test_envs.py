@@ -24,7 +24,7 @@ def test_every_requirement_is_pinned_within_its_limits(update):
     versions: dict[str, list[str]] = {}
     for pin in update.read_pins():
         versions.setdefault(pin.name, []).append(pin.requirement.split("==")[1].split(" ")[0])
-    for requirement in update.direct_requirements(("jax", "mpi", "fabric", "workflow", "dev")):
+    for requirement in update.direct_requirements(("jax", "kernels", "mpi", "fabric", "workflow", "dev")):
         assert requirement.name in versions, f"{requirement} is not in the lock files"
         for version in versions[requirement.name]:
             assert requirement.specifier.contains(version), f"{requirement}, but the lock files have {version}"
@@ -38,7 +38,7 @@ def test_everything_but_pytorch_is_checked_by_hash(update):
 def test_an_engine_gets_what_its_packages_need(update):
     pins = update.read_pins()
     names = {engine: {pin.name for pin in update.engine_pins(engine, pins)} for engine in update.ENGINES}
-    assert {"jax", "jaxlib", "ml-dtypes", "optax", "numpy"} <= names["jax"]
+    assert {"jax", "jaxlib", "ml-dtypes", "optax", "numpy", "cuequivariance-jax", "networkx"} <= names["jax"]
     assert {"mpi4jax", "mpi4py", "jaxlib"} <= names["mpi"]
     assert {"torch", "e3nn", "torchmetrics"} <= names["fabric"]
     assert "torch" not in names["jax"] | names["mpi"] | names["workflow"]

@@ -27,6 +27,10 @@ GROUPS: dict[str, tuple[Package, ...]] = {
         Package("vesin", "vesin"),
     ),
     "jax": (Package("jax", "jax"), Package("optax", "optax")),
+    "kernels": (
+        Package("cuequivariance", "cuequivariance"),
+        Package("cuequivariance-jax", "cuequivariance_jax"),
+    ),
     "mpi": (Package("mpi4py", "mpi4py.MPI"), Package("mpi4jax", "mpi4jax")),
     "fabric": (
         Package("torch", "torch"),
