@@ -131,10 +131,7 @@ class _Evaluation:
 def coupled(first: Components, second: Components, symbols: np.ndarray) -> Components:
     """Components of the coupling of two sets of components, the coupling's symbols written out."""
     same = len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
-    # without a barrier the products are computed again in each of the loops that read them
-    return jax.lax.optimization_barrier(
-        [_bilinear(first, second, symbols[:, :, m], same) for m in range(symbols.shape[2])]
-    )
+    return [_bilinear(first, second, symbols[:, :, m], same) for m in range(symbols.shape[2])]
 
 
 def _bilinear(first: Components, second: Components, matrix: np.ndarray, same: bool) -> jax.Array:
