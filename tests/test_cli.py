@@ -46,7 +46,7 @@ def water(tmp_path):
     np.savez(tmp_path / "water.npz", R=positions, z=[8, 1, 1], E=random.normal(size=8), F=random.normal(size=(8, 3, 3)))
 
 
-@pytest.mark.parametrize("verb", [*STAGES, "test", "predict", "doctor"])
+@pytest.mark.parametrize("verb", [*STAGES, "test", "predict", "export", "doctor"])
 def test_every_verb_explains_itself(forgefield, verb):
     code, output, _ = forgefield(verb, "--help")
     assert code == 0

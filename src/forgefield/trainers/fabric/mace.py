@@ -3,23 +3,28 @@
 import torch
 
 from forgefield.models.mace.torch_exchange import to_torch
+from forgefield.models.mace.torch_reference import default_dtype, exact_forces
 from forgefield.models.potential import Potential
 from forgefield.trainers.fabric.graphs import TorchGraph
 from forgefield.trainers.fabric.models import Predicted
 
 
 class MaceModel(torch.nn.Module):
-    """A :class:`~forgefield.trainers.fabric.models.TorchModel` around mace-torch's ScaleShiftMACE."""
+    """A :class:`~forgefield.trainers.fabric.models.TorchModel` around mace-torch's ScaleShiftMACE.
+
+    Forces and virials are derivatives of the energy also with Chebyshev functions, where mace-torch's own are not.
+    """
 
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__()
-        self.network = to_torch(potential, dtype)
+        self.network = exact_forces(to_torch(potential, dtype))
         self._names = tuple(potential.parameters)
 
     def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
-        output = self.network(
-            _inputs(graph, len(self.network.atomic_numbers)), training=self.training, compute_virials=virial
-        )
+        inputs = _inputs(graph, len(self.network.atomic_numbers))
+        # mace-torch makes constants of its pair repulsion in the default dtype
+        with default_dtype(graph.positions.dtype):
+            output = self.network(inputs, training=self.training, compute_virials=virial)
         return Predicted(output["interaction_energy"], output["forces"], output["virials"])
 
     def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
