@@ -33,6 +33,11 @@ def test_impossible_combinations(mistake, override, message):
     assert mistake(f"models.small.{override}").startswith(f"config: models.small{message}")
 
 
+def test_features_reach_no_higher_degree_than_harmonics(mistake):
+    found = mistake("models.small={elements: [H], hidden_l_max: 3, l_max: 2}")
+    assert "models.small: hidden_l_max is 3, expected at most l_max, which is 2" in found
+
+
 @pytest.mark.parametrize(("key", "value"), [("sha256", "a" * 64), ("head", "dft")])
 def test_a_key_of_foundation_models_without_foundation(mistake, key, value):
     found = mistake(f"models.small={{elements: [H], {key}: {value}}}")

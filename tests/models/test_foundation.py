@@ -98,3 +98,12 @@ def test_from_scratch_needs_no_torch(tmp_path, monkeypatch):
     potential = load_potential(tmp_path / "out")
     assert (potential.elements, potential.pretrained) == ((1, 8), False)
     assert potential.source == {"kind": "scratch", "seed": 3}
+
+
+def test_features_from_scratch_have_vectors_in_all_layers_but_the_last():
+    config = ModelConfig(
+        elements=["H"], hidden_l_max=1, n_interactions=3, hidden_channels=2, l_max=1, correlation=4, radial_mlp=[4]
+    )
+    potential = foundation.from_scratch(config)
+    assert (potential.config["hidden_l_max"], potential.config["correlation"]) == ([1, 1, 0], [4, 4, 4])
+    assert "products.0.symmetric_contractions.contractions.1.weights_max" in potential.parameters

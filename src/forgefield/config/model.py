@@ -49,10 +49,13 @@ class ModelConfig(Section):
     hidden_channels: PositiveInteger = 64
     """From scratch: channels of the node features."""
 
+    hidden_l_max: Annotated[int, Field(ge=0, le=3), AsNumber] = 0
+    """From scratch: highest degree l of the node features of all layers but the last, which has scalars only."""
+
     l_max: Annotated[int, Field(ge=0, le=4), AsNumber] = 3
     """From scratch: highest degree l of the spherical harmonics of edges."""
 
-    correlation: Annotated[int, Field(ge=1, le=3), AsNumber] = 3
+    correlation: Annotated[int, Field(ge=1, le=4), AsNumber] = 3
     """From scratch: correlation order of each layer's product basis; its body order is one more."""
 
     n_interactions: PositiveInteger = 2
@@ -82,6 +85,8 @@ class ModelConfig(Section):
             )
         if not self.foundation and not self.elements:
             raise ValueError("foundation is missing; give a pretrained model, or elements to train from scratch")
+        if self.hidden_l_max > self.l_max:
+            raise ValueError(f"hidden_l_max is {self.hidden_l_max}, expected at most l_max, which is {self.l_max}")
         for key in ("sha256", "head"):
             if getattr(self, key) and not self.foundation:
                 raise ValueError(f"{key} is given without foundation; remove it or add foundation")

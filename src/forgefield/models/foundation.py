@@ -42,6 +42,7 @@ def from_scratch(config: "ModelConfig") -> Potential:
     settings = MaceSettings(
         r_max=config.r_max,
         hidden_channels=config.hidden_channels,
+        hidden_l_max=(config.hidden_l_max,) * (config.n_interactions - 1) + (0,),
         l_max=config.l_max,
         correlation=(config.correlation,) * config.n_interactions,
         interactions=("RealAgnosticInteractionBlock", *residual),
