@@ -45,7 +45,7 @@ def test_what_is_asked_for_is_taken_or_refused(machine, potential):
         ):
             use(potential, kernels="cuequivariance")
     machine("gpu", "cuequivariance_jax")
-    with pytest.raises(UserError, match="its CUDA kernels .*; pip install cuequivariance-ops-jax-cu13"):
+    with pytest.raises(UserError, match=r"its CUDA kernels .*; pip install cuequivariance-ops-jax-cu13"):
         kernels.choose_kernels("cuequivariance")
 
 

@@ -77,7 +77,8 @@ def step_difference(template, params, parts, stacked, mesh):
     step = train_step(template, optimizer, LOSS, ema=None, virial=False, mesh=mesh)
     state = TrainState(jax.tree.map(jax.numpy.array, params), optimizer.init(params), None, jax.numpy.int32(0))
     after = step(state, stacked)[0].params
-    by_part = [jax.jit(lambda p, b: gradient(template, p, b))(params, part) for part in parts]
+    compiled = jax.jit(lambda params, part: gradient(template, params, part))
+    by_part = [compiled(params, part) for part in parts]
     expected = {k: (by_part[0][k] + by_part[1][k]) / 2 for k in params}
     largest = max(abs(g).max() for g in expected.values() if g.size)
     return max(float(abs(params[k] - after[k] - g).max() / largest) for k, g in expected.items() if g.size)

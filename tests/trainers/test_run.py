@@ -76,7 +76,9 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     output = tmp_path / "run"
     train_run(settings(), *inputs, output)
     assert [row["epoch"] for row in history(output)] == ["1", "2"]
-    assert "epoch 2/2" in capfd.readouterr().err
+    log = capfd.readouterr().err
+    assert "epoch 2/2" in log
+    assert "kernels: reference, on cpu" in log
     assert yaml.safe_load((output / "config.yaml").read_text())["training"]["batch"] == 5
     trained, start = load_potential(output / "model"), load_potential(inputs[1])
     assert trained.energy_shifts == {1: 0.0, 8: -200.0}
