@@ -41,22 +41,14 @@ class System:
 def bpa() -> System:
     """Frames of 3BPA, a flexible drug-like molecule."""
     path = SHARED / "molecules" / "3bpa_train_300K.xyz"
-    if path.is_file():
-        pool, origin = _read(path), "frames at 300 K"
-    else:
-        pool = _stand_ins("C12H12N2O", (11.0, 5.0, 3.0), 64)
-        origin = "a random stand-in of the same size and density: the file of frames is not here"
+    pool, origin = _read_or_stand_in(path, "frames at 300 K", "C12H12N2O", (11.0, 5.0, 3.0), 64)
     return System("8 x 3BPA (27 atoms)", origin, pool, 8)
 
 
 def catcher() -> System:
     """The buckyball catcher of MD22."""
     path = SHARED / "md22" / "buckyball_catcher_148atoms.xyz"
-    if path.is_file():
-        pool, origin = _read(path), "one geometry"
-    else:
-        pool = _stand_ins("C120H28", (12.0, 11.0, 10.0), 1)
-        origin = "a random stand-in of the same size and density: the file of its geometry is not here"
+    pool, origin = _read_or_stand_in(path, "one geometry", "C120H28", (12.0, 11.0, 10.0), 1)
     return System("buckyball catcher (148 atoms)", origin, pool, 1)
 
 
@@ -84,6 +76,15 @@ def labelled(system: System, energies: np.ndarray, forces: np.ndarray) -> tuple[
     for row, energy, force in zip(system.rows, energies, forces.reshape(system.batch, -1, 3), strict=True):
         pool[row] = replace(pool[row], energy=float(energy), forces=force)
     return tuple(pool)
+
+
+def _read_or_stand_in(
+    path: Path, content: str, formula: str, box: tuple[float, float, float], count: int
+) -> tuple[tuple[Structure, ...], str]:
+    """Structures, and where they come from: a file where it is here, otherwise :func:`_stand_ins`."""
+    if path.is_file():
+        return _read(path), content
+    return _stand_ins(formula, box, count), f"a random stand-in of the same size and density: {path.name} is not here"
 
 
 def _read(path: Path) -> tuple[Structure, ...]:

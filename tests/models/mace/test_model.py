@@ -5,11 +5,14 @@ import re
 import jax
 import numpy as np
 import pytest
-from comparison import by_structure, evaluation, evaluation_with_gradient, packed
+import torch
+from comparison import by_jax, by_structure, evaluation, evaluation_with_gradient, packed
 
 from forgefield.data.batching import Capacity
 from forgefield.models.energy import energy_and_forces, energy_function
 from forgefield.models.mace.names import weight_name
+from forgefield.models.mace.torch_exchange import to_torch
+from forgefield.models.mace.torch_reference import reference
 
 BATCH = Capacity(structures=8, atoms=24, pairs=96, neighbors=32)
 MORE_ROWS, MORE_SLOTS = Capacity(11, 32, 128, 32), Capacity(11, 32, 128, 40)
@@ -40,25 +43,29 @@ def test_every_trained_weight_matters(x64, potential, structures, loss_gradient)
     assert all(np.abs(g).max() > 0 for g in gradient.values())
 
 
-def test_padded_structures_atoms_and_pairs_change_no_bit(x64, potential, structures, evaluate):
+@pytest.fixture
+def padded(x64, potential, structures, evaluate):
+    """A function that gives each quantity of each structure in a batch of some capacity and in a small one."""
+
+    def both(capacity):
+        wide, tight = (
+            by_structure(evaluate(potential.parameters, packed(structures[:2], potential, c)), structures[:2])
+            for c in (capacity, BATCH)
+        )
+        return [pair for quantities in zip(wide, tight, strict=True) for pair in zip(*quantities, strict=True)]
+
+    return both
+
+
+def test_padded_structures_atoms_and_pairs_change_no_bit(padded):
     """Sums over neighbors keep their length, so nothing is added in another order."""
-    tight, wide = (
-        by_structure(evaluate(potential.parameters, packed(structures[:2], potential, c)), structures[:2])
-        for c in (BATCH, MORE_ROWS)
-    )
-    for found, expected in zip(wide, tight, strict=True):
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(a, b)
+    for found, expected in padded(MORE_ROWS):
+        np.testing.assert_array_equal(found, expected)
 
 
-def test_padded_neighbor_slots_only_change_the_order_of_sums(x64, potential, structures, evaluate):
-    tight, wide = (
-        by_structure(evaluate(potential.parameters, packed(structures[:2], potential, c)), structures[:2])
-        for c in (BATCH, MORE_SLOTS)
-    )
-    for found, expected in zip(wide, tight, strict=True):
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.abs(b).max())
+def test_padded_neighbor_slots_only_change_the_order_of_sums(padded):
+    for found, expected in padded(MORE_SLOTS):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("capacity", [MORE_ROWS, MORE_SLOTS], ids=["rows", "slots"])
@@ -82,3 +89,12 @@ def test_float32_stays_float32(x64, potential, structures):
     parameters = {k: np.asarray(v, np.float32) for k, v in potential.parameters.items()}
     jaxpr = jax.make_jaxpr(evaluate)(parameters, packed(structures, potential, dtype="float32"))
     assert not re.search(r"f64\[\d", str(jaxpr))  # scalars of weak type aside
+
+
+def test_float32_agrees_with_mace_torch_in_float64(potential, structures):
+    found = by_jax(potential, structures, "float32")
+    module = to_torch(potential, torch.float64)
+    for structure, energy, forces in zip(structures, found.energy, found.forces, strict=True):
+        expected = reference(module, structure)
+        np.testing.assert_allclose(forces, expected.forces, atol=1e-4)
+        assert energy == pytest.approx(expected.energy, abs=1e-5 * len(structure))

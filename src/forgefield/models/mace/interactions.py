@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from forgefield.models.mace.contraction import lax_split
 from forgefield.models.mace.convolution import convolution, mix_paths
 from forgefield.models.mace.linear import Features, add, element_linear, equivariant_linear, scalar_linear, scaled
-from forgefield.models.mace.networks import fully_connected, normalized_network
+from forgefield.models.mace.networks import fully_connected, hidden_layers, normalized_network
 from forgefield.models.mace.settings import SIGMOID_FACTOR, Layer, MaceSettings
 from forgefield.models.mace.surroundings import Surroundings, take
 
@@ -45,12 +45,14 @@ def interaction(
 def _agnostic(features, around, own, layer: Layer, settings: MaceSettings) -> Interaction:
     """Weights depend on distances only, hence once for each pair; sums are divided by a constant or by a density."""
     channels = settings.hidden_channels
-    hidden = _radial_hidden(around.basis, own, settings)
-    weights = [around_pair(hidden @ part, around) for part in _last_weights(own, layer)]
+    *maps, last = _radial_maps(own)
+    hidden = hidden_layers([around.basis], maps, settings.silu_factor) if maps else around.basis
+    by_path = lax_split(scaled(last, len(last)), layer.source_channels)
+    weights = [_by_slot(hidden @ part, around) for part in by_path]
     messages = _messages(features, weights, around, own, layer, settings)
     if "Density" in layer.interaction:
         density = jnp.tanh(fully_connected([around.basis], [own["density_fn.layer0.weight"]], 1.0) ** 2)[:, 0]
-        total = 1 + jnp.sum(around_pair(density, around) * around.real, axis=1)
+        total = 1 + jnp.sum(_by_slot(density, around) * around.real, axis=1)
         messages = [part / total[:, None, None] for part in messages]
     else:
         messages = [part / settings.avg_num_neighbors for part in messages]
@@ -65,8 +67,7 @@ def _attentive(features, around, own, layer: Layer, settings: MaceSettings) -> I
     """Weights depend on the scalars of both atoms, too."""
     down = _by_atom([scalar_linear(features[0], own["linear_down.weight"])], around, layer)[0][:, 0]
     inputs = [take(around.basis, around.pair), take(down, around.atom), down[:, None]]
-    names = sorted(name for name in own if name.startswith("conv_tp_weights."))
-    weights = fully_connected(inputs, [own[name] for name in names], settings.silu_factor)
+    weights = fully_connected(inputs, _radial_maps(own), settings.silu_factor)
     weights = lax_split(_cut(weights, around), layer.source_channels)
     messages = _messages(features, weights, around, own, layer, settings)
     residual = equivariant_linear(
@@ -125,22 +126,12 @@ def _sources(features: Features, around: Surroundings, own, layer: Layer) -> Fea
     return _by_atom(equivariant_linear(kept, own["linear_up.weight"], layer.source_channels), around, layer)
 
 
-def _radial_hidden(basis: jax.Array, own: Mapping[str, jax.Array], settings: MaceSettings) -> jax.Array:
-    """(P, width) last hidden layer of the radial network."""
-    hidden = basis
-    for i in range(len(settings.radial_mlp)):
-        weight = own[f"conv_tp_weights.layer{i}.weight"]
-        hidden = jax.nn.silu(hidden @ scaled(weight, len(weight))) * settings.silu_factor
-    return hidden
+def _radial_maps(own: Mapping[str, jax.Array]) -> list[jax.Array]:
+    """The weights of a radial network without biases, first to last."""
+    return [own[name] for name in sorted(own) if name.startswith("conv_tp_weights.")]
 
 
-def _last_weights(own: Mapping[str, jax.Array], layer: Layer) -> list[jax.Array]:
-    """The radial network's last map, (width, C) for each path."""
-    last = max(name for name in own if name.startswith("conv_tp_weights."))
-    return lax_split(scaled(own[last], len(own[last])), layer.source_channels)
-
-
-def around_pair(values: jax.Array, around: Surroundings) -> jax.Array:
+def _by_slot(values: jax.Array, around: Surroundings) -> jax.Array:
     """Values of pairs (P, ...), cut off where the basis is not, for each neighbor slot (N, K, ...)."""
     if around.cutoff is not None:
         values = values * around.cutoff.reshape(-1, *[1] * (values.ndim - 1))

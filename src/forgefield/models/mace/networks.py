@@ -13,10 +13,18 @@ LAYER_NORM_EPSILON = 1e-5
 
 def fully_connected(inputs: Sequence[jax.Array], weights: Sequence[jax.Array], silu_factor: float) -> jax.Array:
     """e3nn's network without biases; zero input gives zero. ``inputs`` are as of :func:`_first`."""
-    weights = [scaled(weight, len(weight)) for weight in weights]
-    hidden = _first(inputs, weights[0])
-    for weight in weights[1:]:
-        hidden = (jax.nn.silu(hidden) * silu_factor) @ weight
+    *hidden, last = weights
+    if not hidden:
+        return _first(inputs, scaled(last, len(last)))
+    return hidden_layers(inputs, hidden, silu_factor) @ scaled(last, len(last))
+
+
+def hidden_layers(inputs: Sequence[jax.Array], weights: Sequence[jax.Array], silu_factor: float) -> jax.Array:
+    """What the last map of :func:`fully_connected` is applied to."""
+    first, *later = [scaled(weight, len(weight)) for weight in weights]
+    hidden = jax.nn.silu(_first(inputs, first)) * silu_factor
+    for weight in later:
+        hidden = jax.nn.silu(hidden @ weight) * silu_factor
     return hidden
 
 
