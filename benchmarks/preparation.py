@@ -18,8 +18,8 @@ from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import quiet_mace
 from forgefield.models.potential import Potential, save_potential
 
-# residuals of the labels: eV/atom and eV/Å
-ENERGY_NOISE, FORCES_NOISE = 0.01, 0.3
+# residuals of the labels: eV/atom and eV/Å; that of a total energy of thousands of eV stays far above its rounding in float32
+ENERGY_NOISE, FORCES_NOISE = (0.05, 0.15), 0.3
 
 
 def write_case(directory: Path, model: str, system_name: str) -> None:
@@ -34,7 +34,8 @@ def write_case(directory: Path, model: str, system_name: str) -> None:
     n_pairs = sum(len(neighbor_pairs(s, models.R_MAX).receiver) for s in batch)
     potential = models.potential(model, elements, 2 * n_pairs / sum(map(len, batch)))
     generator = np.random.default_rng(SEED)
-    energy_noise = ENERGY_NOISE * len(batch[0]) * generator.standard_normal(len(batch))
+    signs = generator.choice((-1.0, 1.0), len(batch))
+    energy_noise = len(batch[0]) * signs * generator.uniform(*ENERGY_NOISE, len(batch))
     forces_noise = FORCES_NOISE * generator.standard_normal((sum(map(len, batch)), 3))
     module = to_torch(potential, torch.float64)
     # the ratio of the terms' gradients does not depend on the scale, which multiplies both
