@@ -18,7 +18,7 @@ from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import quiet_mace
 from forgefield.models.potential import Potential, save_potential
 
-# residuals of the labels: eV/atom and eV/Å; that of a total energy of thousands of eV stays far above its rounding in float32
+# residuals of the labels: eV/atom and eV/Å; those of total energies of thousands of eV stay far above float32 rounding
 ENERGY_NOISE, FORCES_NOISE = (0.05, 0.15), 0.3
 
 
