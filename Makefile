@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help:
 	@echo "make venv    $(VENV) with everything"
 	@echo "make demo    $(VENV), then the whole workflow on the data in resources/ (CORES=$(CORES))"
-	@echo "make test    $(VENV), then the tests (ARGS=\"tests/data -x\" selects)"
+	@echo "make test    $(VENV), then the tests, one process per core up to four (ARGS=\"tests/data -x\" selects)"
 	@echo "make lint    ruff, snakefmt and snakemake --lint"
 	@echo "make lock    new lock and conda files from pyproject.toml"
 	@echo "make clean   remove $(VENV) and caches; results stay"
@@ -35,7 +35,7 @@ demo: venv
 	$(BIN)/snakemake --cores $(CORES)
 
 test: venv
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check

@@ -8,9 +8,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Read by JAX at its import, also in the processes that tests start: equal functions are compiled once.
+# Read at the import of JAX and PyTorch, also in the processes that tests start: equal functions are compiled once. JAX
+# reads and writes the cache under a lock only where its size is limited.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(2**30))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+# Nearly all of the time is compilation: the same operations, hardly optimized, are compiled in a fraction of it. Flags
+# that are set already come last and win.
+QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')}"
+# Tests run in one process per core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")

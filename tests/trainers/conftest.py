@@ -9,13 +9,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _compile_equal_steps_once(tmp_path_factory):
-    """Many tests train the same thing."""
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("jax")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-
-
 @pytest.fixture(scope="module")
 def x64():
     """Double precision for the tests of one file."""

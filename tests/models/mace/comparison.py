@@ -18,9 +18,6 @@ from forgefield.models.energy import energy_forces_virial, energy_function
 from forgefield.models.mace.torch_reference import default_dtype, exact_forces, quiet_mace, torch_inputs
 from forgefield.models.potential import Potential
 
-# Nearly all of a test's time is compilation: the same operations, hardly optimized, are compiled in a quarter of it.
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-
 
 class Results(NamedTuple):
     """One entry per structure: eV without energy shifts, eV/Å, eV."""
@@ -44,7 +41,7 @@ def packed(
 
 def evaluation(potential: Potential) -> Callable:
     """A function of parameters and graph for energies, forces and virials."""
-    return jax.jit(energy_forces_virial(energy_function(potential)), compiler_options=QUICK)
+    return jax.jit(energy_forces_virial(energy_function(potential)))
 
 
 def evaluation_with_gradient(potential: Potential) -> Callable:
@@ -56,7 +53,7 @@ def evaluation_with_gradient(potential: Potential) -> Callable:
         squares = jax.ops.segment_sum(jnp.sum(forces**2, axis=1), graph.atom_structure, len(energy))
         return jnp.sum(jnp.log(1 + energy**2 + squares)), (energy, forces, virial)
 
-    return jax.jit(jax.value_and_grad(loss, has_aux=True), compiler_options=QUICK)
+    return jax.jit(jax.value_and_grad(loss, has_aux=True))
 
 
 def parameters_in(potential: Potential, dtype: str) -> dict[str, np.ndarray]:
