@@ -9,12 +9,13 @@ import optax
 from cases import LEARNING_RATE, Case
 from systems import SEED
 
-from forgefield.data.loaders import BatchLoader, PackedNeighbors, StructureList
+from forgefield.data.loaders import BatchLoader, StructureList
+from forgefield.data.packing import PackedNeighbors
 from forgefield.models.energy import energy_function
 from forgefield.trainers.epochs import train_epoch
 from forgefield.trainers.losses import Loss
 from forgefield.trainers.optimizers import optimizer, schedule
-from forgefield.trainers.parallel import replicated, sharded
+from forgefield.trainers.parallel import SingleDevice
 from forgefield.trainers.runtime import configure_jax
 from forgefield.trainers.steps import TrainState, predict_step, train_step
 
@@ -36,13 +37,16 @@ class JaxEngine:
         self._loader.plan(EPOCHS)
         loaded = next(self._loader.epoch(0))
         assert loaded.rows.tolist() == case.system.rows.tolist()
-        self._batch = sharded(loaded.batch, None)
+        self._parallel = SingleDevice()
+        self._batch = self._parallel.placed(loaded)
         params = {k: np.asarray(v, self._dtype) for k, v in potential.parameters.items()}
-        self._predict = predict_step(template, virial=False, mesh=None)
+        self._predict = predict_step(template, self._parallel, virial=False)
         own_optimizer = optimizer("adam", schedule(LEARNING_RATE, 1))
-        self._train_step = train_step(template, own_optimizer, Loss(case.gammas), ema=None, virial=False, mesh=None)
-        state = TrainState(params, jax.jit(own_optimizer.init)(params), None, np.int32(0))
-        self._state = replicated(state, None)
+        self._train_step = train_step(
+            template, own_optimizer, Loss(case.gammas), self._parallel, ema=None, virial=False
+        )
+        state = TrainState(params, jax.jit(own_optimizer.init)(params), None, np.int32(0), np.True_)
+        self._state = self._parallel.replicated(state)
 
     def _new_loader(self) -> BatchLoader:
         source = StructureList(self._case.pool)
@@ -65,7 +69,7 @@ class JaxEngine:
         Returns:
             Its seconds; energies (B,) eV, forces (N, 3) eV/Å and, for training, the loss and its gradient by parameter.
         """
-        params = replicated(self._state.params, None)
+        params = self._parallel.replicated(self._state.params)
         start = time.perf_counter()
         loss = self.step()
         seconds = time.perf_counter() - start
@@ -95,5 +99,13 @@ class JaxEngine:
         before = int(self._state.step)
         while int(self._state.step) - before < steps:
             epoch = (int(self._state.step) // len(self._loader)) % EPOCHS
-            self._state, _ = train_epoch(self._train_step, self._state, self._loader, epoch, None, lambda loss: None)
+            self._state, _ = train_epoch(
+                self._train_step,
+                self._state,
+                self._loader,
+                epoch,
+                self._parallel,
+                lambda loss: None,
+                lambda state: None,
+            )
         return int(self._state.step) - before

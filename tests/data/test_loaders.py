@@ -2,7 +2,8 @@ import ase.io
 import numpy as np
 import pytest
 
-from forgefield.data.loaders import BatchLoader, PackedNeighbors, StructureList
+from forgefield.data.loaders import BatchLoader, StructureList
+from forgefield.data.packing import PackedNeighbors
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
@@ -72,8 +73,8 @@ def test_parts_share_one_shape_and_hold_every_structure_once():
     batches = list(loader(data, batch=4, parts=2, seed=0).epoch(0))
     assert [b.part_lengths for b in batches] == [(2, 2), (2, 2), (1, 0)]
     for b in batches:
-        assert b.batch.graph.positions.shape[0] == b.batch.labels.energy.shape[0] == 2
-        assert b.batch.labels.energy_weight.sum() == len(b.rows)
+        assert len({tuple(x.shape for x in part.graph) for part in b.parts}) == 1
+        assert sum(part.labels.energy_weight.sum() for part in b.parts) == len(b.rows)
     with pytest.raises(UserError, match="multiple of 2"):
         loader(data, batch=3, parts=2)
 
@@ -84,11 +85,11 @@ def test_nothing_changes_when_no_list_fits_in_the_cache():
 
 
 def test_lists_are_made_once_where_they_fit(monkeypatch):
-    from forgefield.data import loaders
+    from forgefield.data import packing
 
     calls = []
-    made = loaders.neighbor_pairs
-    monkeypatch.setattr(loaders, "neighbor_pairs", lambda s, cutoff: calls.append(s.source_index) or made(s, cutoff))
+    made = packing.neighbor_pairs
+    monkeypatch.setattr(packing, "neighbor_pairs", lambda s, cutoff: calls.append(s.source_index) or made(s, cutoff))
     reused = loader(structures(6), seed=0)
     list(reused.epoch(0)), list(reused.epoch(1))
     assert sorted(calls) == list(range(6))
@@ -111,10 +112,11 @@ def test_filled_shares_are_those_of_the_packed_batches():
         real, packed = np.zeros(3), np.zeros(3)
         for epoch in range(3):
             for loaded in made.epoch(epoch):
-                graph, rows = loaded.batch.graph, loaded.rows
+                rows = loaded.rows
                 counted = made.sizes.atoms[rows].sum(), made.sizes.pairs[rows].sum(), 2 * made.sizes.pairs[rows].sum()
                 real += counted
-                packed += graph.atom_mask.size, graph.pair_receiver.size, graph.neighbor_atom.size
+                for graph, _ in loaded.parts:
+                    packed += graph.atom_mask.size, graph.pair_receiver.size, graph.neighbor_atom.size
         np.testing.assert_allclose(made.filled, real / packed, rtol=1e-12)
 
 

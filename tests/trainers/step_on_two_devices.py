@@ -18,7 +18,7 @@ from forgefield.models.energy import energy_function
 from forgefield.models.mace.initial import initial_potential
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.trainers.losses import Loss
-from forgefield.trainers.parallel import AXIS, data_mesh
+from forgefield.trainers.parallel import AXIS, JaxMesh, data_mesh
 from forgefield.trainers.steps import TrainState, predict, train_step
 
 SETTINGS = MaceSettings(
@@ -74,8 +74,8 @@ def checked_gradient(template, params, stacked, mesh):
 def step_difference(template, params, parts, stacked, mesh):
     """A step of gradient descent at learning rate 1 shows the gradient."""
     optimizer = optax.sgd(1.0)
-    step = train_step(template, optimizer, LOSS, ema=None, virial=False, mesh=mesh)
-    state = TrainState(jax.tree.map(jax.numpy.array, params), optimizer.init(params), None, jax.numpy.int32(0))
+    step = train_step(template, optimizer, LOSS, JaxMesh(mesh), ema=None, virial=False)
+    state = TrainState(jax.tree.map(jax.numpy.array, params), optimizer.init(params), None, np.int32(0), np.True_)
     after = step(state, stacked)[0].params
     compiled = jax.jit(lambda params, part: gradient(template, params, part))
     by_part = [compiled(params, part) for part in parts]

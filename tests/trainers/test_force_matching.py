@@ -1,10 +1,4 @@
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,28 +7,11 @@ import pytest
 from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
 
 from forgefield.data import plans
-from forgefield.data.loaders import PackedNeighbors
+from forgefield.data.packing import PackedNeighbors
 from forgefield.errors import UserError
 from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.optimizers import optimizer, schedule
-
-SCRIPT = Path(__file__).parent / "train_pair_potential.py"
-
-
-def start_process(output, devices=1):
-    """A training in a process of its own; all of them share compiled functions."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(output.parent / "cache")}
-    return subprocess.Popen([sys.executable, SCRIPT, output, str(devices)], env=environment)
-
-
-@pytest.fixture(scope="module")
-def unbroken(tmp_path_factory):
-    """The directory of a training on one device that nothing disturbed."""
-    output = tmp_path_factory.mktemp("trainings") / "unbroken"
-    assert start_process(output).wait() == 0
-    return output
-
 
 def trainer(start=START, lr=0.02, template=morse_template, **settings):
     settings = {"batch": 10, "parallelism": "single", "progress": False} | settings
@@ -142,7 +119,7 @@ def _after_steps(made, steps):
     loader.plan(1)
     state = made._state
     for _, loaded in zip(range(steps), loader.epoch(0), strict=False):
-        state, _ = made._train_step(state, loaded.batch)
+        state, _ = made._train_step(state, made._parallel.placed(loaded))
     return jax.tree.map(np.array, state.params)
 
 
@@ -225,36 +202,6 @@ def test_other_settings_are_refused_when_continuing(labelled, tmp_path):
         trainer(checkpoint_path=tmp_path, fingerprint={"lr": 0.1}).resume()
 
 
-def test_a_killed_process_continues_bit_for_bit(unbroken):
-    output = unbroken.parent / "killed"
-    killed = start_process(output)
-    while len(saved_checkpoints(output)) < 2 and killed.poll() is None:
-        time.sleep(0.005)
-    os.kill(killed.pid, signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
-    assert not (output / "params.safetensors").exists()
-    assert start_process(output).wait() == 0
-    assert (output / "params.safetensors").read_bytes() == (unbroken / "params.safetensors").read_bytes()
-
-
-def test_two_devices_give_the_same_training_as_one(x64, unbroken):
-    output = unbroken.parent / "two"
-    assert start_process(output, devices=2).wait() == 0
-    one, two = (_final(path) for path in (unbroken, output))
-    assert one["step"][-1] >= 50
-    assert one.keys() == two.keys()
-    for name in one.keys() - {"seconds"}:
-        np.testing.assert_allclose(two[name], one[name], rtol=1e-10, err_msg=name)
-
-
-def _final(output):
-    """Best parameters and the columns of the history."""
-    made = trainer()
-    made.load_energy_params(output / "params.safetensors")
-    history = np.genfromtxt(output / "history.csv", delimiter=",", names=True)
-    return made.best_params | {name: history[name] for name in history.dtype.names}
-
-
 # -- files and mistakes ----------------------------------------------------------------------------------------------
 
 
@@ -273,7 +220,9 @@ def test_parameters_come_back_from_their_file(labelled, tmp_path):
     [
         ({"gammas": {"Fs": 1.0}}, "unknown term 'Fs'; did you mean 'F'"),
         ({"gammas": {"U": 0.0}}, "every weight is 0"),
-        ({"parallelism": "mpi"}, "'mpi' is not available; choose one of auto, single, jax"),
+        ({"parallelism": "mpirun"}, "'mpirun' is not available; choose one of auto, single, mpi, jax"),
+        ({"batch": None}, "batch: give the number of structures per optimizer step"),
+        ({"disable_shmap": True}, "disable_shmap: .* parallelism='jax'"),
     ],
 )
 def test_mistaken_arguments(x64, settings, message):

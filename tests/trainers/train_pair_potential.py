@@ -1,40 +1,60 @@
-"""Train the pair potential in a process of its own: ``train_pair_potential.py OUTPUT DEVICES``."""
+"""Train the pair potential in one of several processes: ``train_pair_potential.py OUTPUT --parallelism ...``."""
 
+import argparse
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import jax
+
 from forgefield.trainers.runtime import configure_jax
 
-output, devices = Path(sys.argv[1]), int(sys.argv[2])
-configure_jax(precision="float64", devices=devices)
+parser = argparse.ArgumentParser()
+parser.add_argument("output", type=Path)
+parser.add_argument("--parallelism", default="auto")
+parser.add_argument("--devices", type=int, default=1, help="local ones")
+parser.add_argument("--coordinator", help="address of process 0 of several JAX processes")
+parser.add_argument("--processes", type=int, default=1)
+parser.add_argument("--index", type=int, default=0)
+parser.add_argument("--precision", default="float64")
+parser.add_argument("--data", type=Path, help="directory of train.h5 and valid.h5; in memory without it")
+options = parser.parse_args()
 
-import jax  # noqa: E402
+jax.config.update("jax_num_cpu_devices", options.devices)
+if options.coordinator:
+    jax.distributed.initialize(options.coordinator, options.processes, options.index)
+configure_jax(precision=options.precision)
+
 from conftest import make_labelled  # noqa: E402
 from pair_potential import NEIGHBORS, START, arrays, morse_template  # noqa: E402
 
 from forgefield.trainers import ForceMatching  # noqa: E402
 from forgefield.trainers.optimizers import optimizer, schedule  # noqa: E402
 
-EPOCHS = 14
-data = make_labelled(43)
+EPOCHS, OUTPUT = 14, options.output
 trainer = ForceMatching(
-    arrays(START),
+    arrays(START, options.precision),
     optimizer("adam", schedule(0.02, EPOCHS * 4, "cosine", warmup_steps=5), clip_norm=10.0),
     morse_template,
     NEIGHBORS,
-    batch=10,
+    batch=12,
+    parallelism=options.parallelism,
     gammas={"U": 1.0, "F": 1.0, "virial": 0.1},
     ema=0.9,
-    checkpoint_path=output,
-    log_file=output / "history.csv",
+    checkpoint_path=OUTPUT,
+    log_file=OUTPUT / "history.csv",
     progress=False,
+    check_replicas_every=7,
 )
-# 33 = 3 x 10 + 3 structures, and 7 in evaluation batches of 10: uneven on two devices
-trainer.set_datasets(data[:33], data[33:40], data[40:])
+# 43 = 3 x 12 + 7 structures, and 7 in evaluation batches of 12: uneven on two and on four devices
+if options.data:
+    trainer.set_datasets(options.data / "train.h5", options.data / "valid.h5")
+else:
+    data = make_labelled(50)
+    trainer.set_datasets(data[:43], data[43:])
 trainer.resume()
 trainer.train(EPOCHS)
-assert all(x.sharding.is_fully_replicated for x in jax.tree.leaves(trainer._state))
-assert all(len(x.sharding.device_set) == devices for x in jax.tree.leaves(trainer._state))
-trainer.save_energy_params(output / "params.safetensors")
+assert all(x.sharding.is_fully_replicated for x in jax.tree.leaves(trainer.params))
+assert all(len(x.addressable_shards) == options.devices for x in jax.tree.leaves(trainer.params))
+trainer.save_energy_params(OUTPUT / "params.safetensors")

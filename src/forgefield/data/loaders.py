@@ -1,16 +1,17 @@
 """From stored or listed structures to packed batches: order, neighbor lists, few shapes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-from ase.data import chemical_symbols
 
-from forgefield.data.batching import Batch, Capacity, pack_graph, pack_labels
-from forgefield.data.neighbors import NeighborPairs, neighbor_counts, neighbor_pairs
+from forgefield.data.batching import Batch, Capacity, pack_labels
+from forgefield.data.neighbors import NeighborPairs, neighbor_counts
+from forgefield.data.packing import PackedNeighbors
 from forgefield.data.plans import Sizes, batch_needs, choose_capacities, epoch_order, split_batches
+from forgefield.data.processes import OneProcess, Processes, share
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
@@ -45,63 +46,24 @@ class StructureList:
         return [self._structures[i] for i in indices]
 
 
-@dataclass(frozen=True)
-class PackedNeighbors:
-    """How structures become packed batches with neighbor lists.
-
-    Attributes:
-        cutoff: Å; pairs of atoms closer than this are listed.
-        elements: atomic numbers in the order of the model's species index.
-        energy_shifts: eV by atomic number, subtracted from energy labels in float64; none without it.
-    """
-
-    cutoff: float
-    elements: tuple[int, ...]
-    energy_shifts: Mapping[int, float] = field(default_factory=dict)
-
-    @property
-    def shifts(self) -> dict[int, float]:
-        """The energy shift of every element, eV."""
-        return {z: self.energy_shifts.get(z, 0.0) for z in self.elements}
-
-    def pairs(self, structure: Structure) -> NeighborPairs:
-        """The neighbor list of one structure.
-
-        Raises:
-            UserError: the structure has an element that is not among ``elements``.
-        """
-        unknown = sorted(set(structure.numbers.tolist()) - set(self.elements))
-        if unknown:
-            raise UserError(
-                f"frame {structure.source_index}: the model does not know {_symbols(unknown)} (it knows "
-                f"{_symbols(self.elements)}); leave such frames out or choose a model for these elements"
-            )
-        return neighbor_pairs(structure, self.cutoff)
-
-    def pack(
-        self,
-        structures: Sequence[Structure],
-        pairs: Sequence[NeighborPairs],
-        capacity: Capacity,
-        dtype: np.dtype,
-    ) -> Batch:
-        """Pack structures with their neighbor lists and labels into arrays of the given capacity."""
-        graph = pack_graph(structures, pairs, self.elements, self.cutoff, capacity, dtype)
-        return Batch(graph, pack_labels(structures, self.shifts, capacity, dtype))
-
-
 class LoadedBatch(NamedTuple):
     """A packed batch and what is in it.
 
     Attributes:
-        batch: arrays; with several parts each has a leading axis of that length.
-        rows: (b,) row numbers of the structures in their source.
-        part_lengths: the number of structures in each part.
+        parts: packed structures, one part for each device of this process.
+        rows: (b,) row numbers of the structures of all parts in their source.
+        part_lengths: the number of structures in each part, those of other processes included.
     """
 
-    batch: Batch
+    parts: tuple[Batch, ...]
     rows: np.ndarray
     part_lengths: tuple[int, ...]
+
+    @property
+    def batch(self) -> Batch:
+        """The part of a process with one device."""
+        (part,) = self.parts
+        return part
 
 
 class Filled(NamedTuple):
@@ -115,11 +77,15 @@ class Filled(NamedTuple):
 class BatchLoader:
     """Batches of a source, epoch by epoch, packed into at most three shapes.
 
+    Of several processes, each computes the same order and reads only the structures of its own devices.
+
     Args:
         source: where structures come from.
         neighbors: how they are packed.
         batch: structures per batch over all parts.
-        parts: devices that share a batch, each with its part along a new leading axis; None for one device, no axis.
+        parts: devices that share a batch, each with a contiguous part.
+        local_parts: those of this process; all by default.
+        processes: what reads the source; they measure each a share of it.
         seed: for shuffling; None keeps similar sizes together in the same order each epoch, as suits evaluation.
         drop_last: leave out an incomplete last batch; otherwise it is padded.
         dtype: of the packed floating-point arrays.
@@ -132,7 +98,9 @@ class BatchLoader:
         neighbors: PackedNeighbors,
         batch: int,
         *,
-        parts: int | None = None,
+        parts: int = 1,
+        local_parts: range | None = None,
+        processes: Processes | None = None,
         seed: int | None = None,
         drop_last: bool = False,
         dtype: np.dtype | type = np.float32,
@@ -142,15 +110,22 @@ class BatchLoader:
             raise UserError("the data set has no structures; check its source and split")
         if drop_last and len(source) < batch:
             raise UserError(f"drop_last leaves nothing of {len(source)} structures with batch {batch}; lower batch")
-        if batch % (parts or 1):
+        if batch % parts:
             raise UserError(f"batch {batch} cannot be shared evenly by {parts} devices; make it a multiple of {parts}")
-        self.source, self.neighbors, self.batch, self.parts = source, neighbors, batch, parts
+        self.source, self.neighbors, self.batch = source, neighbors, batch
+        self.parts, self.local_parts = parts, range(parts) if local_parts is None else local_parts
         self.seed, self.drop_last, self.dtype = seed, drop_last, np.dtype(dtype)
         self._cache: dict[int, tuple[Structure, NeighborPairs]] = {}
         self._cache_left = cache_bytes
-        self.sizes = self._measure()
+        self.sizes = self._measure(processes or OneProcess())
         self.capacities: list[Capacity] = []
         self.filled: Filled | None = None
+
+    def of_all_parts(self) -> Self:
+        """The same batches with the parts of all processes."""
+        other = copy(self)
+        other.local_parts = range(self.parts)
+        return other
 
     def __len__(self) -> int:
         """Batches per epoch."""
@@ -174,26 +149,25 @@ class BatchLoader:
             counts.update(dict(zip(map(tuple, needs.tolist()), number.tolist(), strict=True)))
             real += [self.sizes.atoms[order].sum(), self.sizes.pairs[order].sum(), 2 * self.sizes.pairs[order].sum()]
         scaled = Counter({need: number * epochs // distinct for need, number in counts.items()})
-        self.capacities = choose_capacities(scaled, self.batch // (self.parts or 1))
+        self.capacities = choose_capacities(scaled, self.batch // self.parts)
         shapes = {need: self._capacity(need) for need in counts}
         packed = sum(n * np.array([*shapes[k][1:3], shapes[k].atoms * shapes[k].neighbors]) for k, n in counts.items())
-        self.filled = Filled(*(real / (packed * (self.parts or 1))).tolist())
+        self.filled = Filled(*(real / (packed * self.parts)).tolist())
 
     def _capacity(self, need: Sequence[int]) -> Capacity:
         """The smallest planned shape that holds a batch."""
         return next(c for c in self.capacities if c.holds(Capacity(0, *need)))
 
     def _needs(self, order: np.ndarray) -> np.ndarray:
-        return batch_needs(self.sizes, order, self.batch, self.parts or 1)
+        return batch_needs(self.sizes, order, self.batch, self.parts)
 
     def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
-        """The packed batches of an epoch that was planned."""
+        """This process's parts of the packed batches of an epoch that was planned."""
         for rows in split_batches(self.order(epoch), self.batch):
             capacity = self._capacity(self._needs(rows)[0])
-            parts = np.array_split(rows, self.parts or 1)
-            packed = [self._pack(part, rows, capacity) for part in parts]
-            batch = packed[0] if self.parts is None else _stacked(packed)
-            yield LoadedBatch(batch, rows, tuple(len(p) for p in parts))
+            parts = np.array_split(rows, self.parts)
+            packed = tuple(self._pack(parts[i], rows, capacity) for i in self.local_parts)
+            yield LoadedBatch(packed, rows, tuple(len(p) for p in parts))
 
     def structures(self, rows: Sequence[int]) -> list[Structure]:
         return [structure for structure, _ in self._items(rows)]
@@ -217,28 +191,27 @@ class BatchLoader:
                 self._cache_left -= size
         return [made[int(r)] if int(r) in made else self._cache[int(r)] for r in rows]
 
-    def _measure(self) -> Sizes:
-        """One pass over the source, which also fills the cache."""
+    def _measure(self, processes: Processes) -> Sizes:
+        """One pass over the source, shared by the processes, which also fills the cache.
+
+        A list in memory may differ between processes: that of process 0 counts.
+        """
+        if isinstance(self.source, StructureList):
+            counts = processes.broadcast(self._counts(range(len(self.source))) if processes.index == 0 else None)
+        else:
+            counts = np.concatenate(processes.exchange(self._counts(share(len(self.source), processes))))
+        return Sizes(*counts.T)
+
+    def _counts(self, rows: range) -> np.ndarray:
+        """(n, 3) atoms, pairs and most neighbors of the structures at ``rows``."""
         counts = []
-        for start in range(0, len(self.source), READ_AHEAD):
-            rows = range(start, min(start + READ_AHEAD, len(self.source)))
-            for structure, pairs in self._items(rows):
+        for start in range(0, len(rows), READ_AHEAD):
+            for structure, pairs in self._items(rows[start : start + READ_AHEAD]):
                 most = int(neighbor_counts(len(structure), pairs).max(initial=0))
                 counts.append((len(structure), len(pairs.receiver), most))
-        return Sizes(*np.array(counts, dtype=np.int64).T)
-
-
-def _stacked(batches: Sequence[Batch]) -> Batch:
-    """Join batches along a new leading axis, array by array."""
-    return Batch(
-        *(type(x[0])(*(np.stack(arrays) for arrays in zip(*x, strict=True))) for x in zip(*batches, strict=True))
-    )
+        return np.array(counts, dtype=np.int64).reshape(-1, 3)
 
 
 def _bytes(item: tuple[Structure, NeighborPairs]) -> int:
     structure, pairs = item
     return 500 + 60 * len(structure) + sum(a.nbytes for a in pairs)
-
-
-def _symbols(numbers: Sequence[int]) -> str:
-    return ", ".join(chemical_symbols[z] for z in numbers)

@@ -1,7 +1,7 @@
 """Preparing the next items in a background thread while the caller works on the present one."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
@@ -35,6 +35,8 @@ class Prefetch(Generic[Item]):
         except BaseException as error:  # handed over, whatever it is, and raised in the caller's thread
             self._error = error
         finally:
+            if isinstance(self._items, Generator):
+                self._items.close()  # what it holds open is closed where it was opened
             with self._change:
                 self._finished = True
                 self._change.notify_all()

@@ -3,9 +3,13 @@
 from importlib import import_module
 from typing import Any
 
-_HOMES = {"ForceMatching": "forgefield.trainers.force_matching", "PackedNeighbors": "forgefield.data.loaders"}
+_HOMES = {
+    "ForceMatching": "forgefield.trainers.force_matching",
+    "HDF5ParallelDataLoader": "forgefield.data.hdf5_loader",
+    "PackedNeighbors": "forgefield.data.packing",
+}
 
-__all__ = ["ForceMatching", "PackedNeighbors"]
+__all__ = ["ForceMatching", "HDF5ParallelDataLoader", "PackedNeighbors"]
 
 
 def __getattr__(name: str) -> Any:

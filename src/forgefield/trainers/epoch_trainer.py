@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 
 from forgefield.data.loaders import BatchLoader
+from forgefield.data.processes import OneProcess, Processes
 from forgefield.errors import UserError
-from forgefield.trainers.checkpoints import load_newest, remove_leftovers, save_checkpoint, saved_checkpoints
+from forgefield.trainers.checkpoints import (
+    Checkpoint,
+    load_newest,
+    remove_leftovers,
+    save_checkpoint,
+    saved_checkpoints,
+)
 from forgefield.trainers.history import HistoryRow, TrainingRecord, write_history
 from forgefield.trainers.progress import TrainingProgress
 
@@ -23,11 +30,12 @@ class NotFiniteError(ArithmeticError):
     Attributes:
         step: of the epoch, counted from 1.
         frames: source indices of the batch's structures.
+        state: of the training before that step, where the engine keeps it.
     """
 
-    def __init__(self, step: int, frames: list[int]) -> None:
+    def __init__(self, step: int, frames: list[int], state: Any = None) -> None:
         super().__init__(f"step {step}: the loss or its gradient is not finite, on source frames {frames}")
-        self.step, self.frames = step, frames
+        self.step, self.frames, self.state = step, frames, state
 
 
 class EpochTrainer(ABC):
@@ -39,6 +47,7 @@ class EpochTrainer(ABC):
         log_file: CSV file of the history.
         fingerprint: JSON content that must be unchanged when a training is continued.
         progress: show progress on stderr.
+        processes: that train together; the first of them writes and reads files.
     """
 
     def __init__(
@@ -50,13 +59,19 @@ class EpochTrainer(ABC):
         log_file: Path | str | None,
         fingerprint: Mapping[str, Any] | None,
         progress: bool,
+        processes: Processes | None = None,
     ) -> None:
+        self._processes = processes or OneProcess()
         self._patience, self._checkpoint_every = early_stopping, checkpoint_every
         self._checkpoints = None if checkpoint_path is None else Path(checkpoint_path)
         self._log_file = None if log_file is None else Path(log_file)
-        self._fingerprint, self._show = dict(fingerprint or {}), progress
+        self._fingerprint, self._show = dict(fingerprint or {}), progress and self._is_main
         self._loaders: dict[str, BatchLoader] = {}
         self._record = TrainingRecord()
+
+    @property
+    def _is_main(self) -> bool:
+        return self._processes.index == 0
 
     # -- what an engine does -------------------------------------------------------------------------------------
 
@@ -108,8 +123,7 @@ class EpochTrainer(ABC):
                 if stage in self._loaders:
                     self._loaders[stage].plan(epochs)
             self._train_until(epochs)
-        if self._log_file:
-            write_history(self._log_file, self._record.rows)
+        self._write_history()
 
     def _packing(self) -> str | None:
         """A line on how batches are packed, where they are."""
@@ -127,8 +141,7 @@ class EpochTrainer(ABC):
                 due = row["epoch"] % self._checkpoint_every == 0 or self._record.finished(epochs, self._patience)
                 if self._checkpoints and due:
                     self.save_trainer(self._checkpoints)
-                if self._log_file:
-                    write_history(self._log_file, self._record.rows)
+                self._write_history()
                 progress.epoch(row)
             if self._record.epoch < epochs:
                 progress.say(f"stopped early: no lower validation loss in the last {self._patience} epochs")
@@ -176,10 +189,15 @@ class EpochTrainer(ABC):
         """One row per finished epoch."""
         return list(self._record.rows)
 
-    def save_trainer(self, directory: Path | str) -> Path:
+    def _write_history(self) -> None:
+        if self._log_file and self._is_main:
+            write_history(self._log_file, self._record.rows)
+
+    def save_trainer(self, directory: Path | str) -> None:
         """Write everything that is needed to continue as if nothing had happened into a new checkpoint."""
-        content = {"record": asdict(self._record), "fingerprint": self._fingerprint}
-        return save_checkpoint(Path(directory), self._record.epoch, self._arrays(), content)
+        if self._is_main:
+            content = {"record": asdict(self._record), "fingerprint": self._fingerprint}
+            save_checkpoint(Path(directory), self._record.epoch, self._arrays(), content)
 
     def resume(self) -> int | None:
         """Restore the newest checkpoint in ``checkpoint_path``.
@@ -192,13 +210,16 @@ class EpochTrainer(ABC):
         """
         if self._checkpoints is None:
             raise UserError("checkpoint_path: give one to resume from")
-        remove_leftovers(self._checkpoints)
-        saved = load_newest(self._checkpoints, self._fingerprint)
+        saved = self._processes.broadcast(self._newest(self._checkpoints) if self._is_main else None)
         if saved is None:
             return None
         self._restore(saved.arrays, saved.path)
         self._record = TrainingRecord(**saved.content["record"])
         return self._record.epoch
+
+    def _newest(self, directory: Path) -> Checkpoint | None:
+        remove_leftovers(directory)
+        return load_newest(directory, self._fingerprint)
 
 
 def _milli(value: float | None) -> float | None:

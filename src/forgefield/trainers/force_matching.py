@@ -1,11 +1,13 @@
 """Training an energy function on reference energies, forces and virials."""
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,23 +15,27 @@ import optax
 from jax.sharding import Mesh
 
 from forgefield.data.batching import round_up
-from forgefield.data.loaders import BatchLoader, PackedNeighbors, Source, StructureList
+from forgefield.data.hdf5_loader import HDF5ParallelDataLoader
+from forgefield.data.loaders import BatchLoader, LoadedBatch, Source, StructureList
+from forgefield.data.packing import PackedNeighbors
+from forgefield.data.store import Store
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.files import atomic_file
 from forgefield.trainers import epochs as loops
-from forgefield.trainers.epoch_trainer import EpochTrainer
+from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
 from forgefield.trainers.history import TrainingRecord
-from forgefield.trainers.losses import Loss
+from forgefield.trainers.losses import Loss, Predicted
 from forgefield.trainers.optimizers import current_lr
-from forgefield.trainers.parallel import choose_mesh, replicated
+from forgefield.trainers.parallel import Parallelism, choose_parallelism
+from forgefield.trainers.replicas import check_replicas
 from forgefield.trainers.steps import EnergyTemplate, TrainState, evaluate_step, predict_step, train_step
 from forgefield.trainers.trees import load_arrays, named_arrays, save_arrays, tree_of
 
 Stage = Literal["training", "validation", "testing"]
 STAGES = ("training", "validation", "testing")
 TERMS = ("U", "F", "virial")
-Dataset = Source | Sequence[Structure]
+Dataset = Source | Sequence[Structure] | Path | str | h5py.File
 
 
 class ForceMatching(EpochTrainer):
@@ -43,8 +49,11 @@ class ForceMatching(EpochTrainer):
         nbrs_init: how neighbor lists are made.
         batch: structures per optimizer step, over all devices.
         eval_batch: structures per step of evaluation, rounded up to a multiple of the devices; ``batch`` by default.
-        parallelism: ``single`` device, ``jax`` for all local devices, or ``auto``: ``jax`` where there are several.
-        mesh: a one-dimensional mesh named ``data``, for some of the devices.
+        parallelism: ``single``: one process, one device; ``mpi``: several MPI ranks with one device each; ``jax``: all
+            devices of the process, or of all processes after ``jax.distributed.initialize``; ``auto``: whichever of
+            several JAX processes, several MPI ranks, several local devices is found first, else ``single``; or what
+            :func:`~forgefield.trainers.parallel.choose_parallelism` returned.
+        mesh: a one-dimensional mesh named ``data``, for some of the devices, with ``jax``.
         gammas: weights of the loss's terms, ``U``, ``F`` and ``virial``; by default 1 for U and F. The virial term is
             computed only where its weight is not 0 and the training data have virials.
         loss, huber_delta: the penalty, see :class:`~forgefield.trainers.losses.Loss`.
@@ -56,6 +65,11 @@ class ForceMatching(EpochTrainer):
         log_file: CSV file of the history.
         fingerprint: JSON content that must be unchanged when a training is continued.
         progress: show progress on stderr.
+        penalty_fn: ``penalty_fn(params)`` is added to the loss of every training step.
+        check_replicas_every: compare parameters and optimizer state of all devices each so many steps; one that differs
+            stops the training.
+        batch_per_device: deprecated; ``batch`` divided by the number of devices.
+        disable_shmap: refused; choose ``parallelism`` instead.
 
     Raises:
         UserError: arguments that do not go together; named in the message.
@@ -68,9 +82,9 @@ class ForceMatching(EpochTrainer):
         energy_fn_template: EnergyTemplate,
         nbrs_init: PackedNeighbors,
         *,
-        batch: int,
+        batch: int | None = None,
         eval_batch: int | None = None,
-        parallelism: str = "auto",
+        parallelism: str | Parallelism = "auto",
         mesh: Mesh | None = None,
         gammas: Mapping[str, float] | None = None,
         loss: Literal["mse", "huber"] = "mse",
@@ -84,7 +98,15 @@ class ForceMatching(EpochTrainer):
         log_file: Path | str | None = None,
         fingerprint: Mapping[str, Any] | None = None,
         progress: bool = True,
+        penalty_fn: Callable[[Any], jax.Array] | None = None,
+        check_replicas_every: int | None = None,
+        batch_per_device: int | None = None,
+        disable_shmap: bool = False,
     ) -> None:
+        if disable_shmap:
+            raise UserError("disable_shmap: it is not available; choose parallelism='jax', or 'single' for one device")
+        chosen = isinstance(parallelism, Parallelism)
+        self._parallel = parallelism if chosen else choose_parallelism(parallelism, mesh)
         super().__init__(
             early_stopping=early_stopping,
             checkpoint_path=checkpoint_path,
@@ -92,16 +114,15 @@ class ForceMatching(EpochTrainer):
             log_file=log_file,
             fingerprint=fingerprint,
             progress=progress,
+            processes=self._parallel,
         )
         self._dtype = _floating_type(init_params)
         self._optimizer, self._template, self._neighbors = optimizer, energy_fn_template, nbrs_init
-        self._mesh = choose_mesh(parallelism, mesh)
-        self._parts = None if self._mesh is None else self._mesh.size
-        if batch % (self._parts or 1):
-            raise UserError(f"batch: {batch} is not a multiple of the {self._parts} devices that share it; change one")
-        self._batch, self._eval_batch = batch, round_up(eval_batch or batch, self._parts or 1)
+        self._batch = _global_batch(batch, batch_per_device, self._parallel.parts)
+        self._eval_batch = round_up(eval_batch or self._batch, self._parallel.parts)
         self._loss = Loss(_checked_gammas(gammas or {"U": 1.0, "F": 1.0}), loss, huber_delta)
         self._ema, self._drop_last, self._seed = ema, drop_last, seed
+        self._penalty, self._check_every = penalty_fn, check_replicas_every
         self._start_from(init_params)
 
     # -- data ----------------------------------------------------------------------------------------------------
@@ -109,7 +130,7 @@ class ForceMatching(EpochTrainer):
     def set_datasets(
         self, training: Dataset, validation: Dataset | None = None, testing: Dataset | None = None
     ) -> None:
-        """Give the data of each stage: structures in eV and Å, in a list or an open store."""
+        """Give the data of each stage: the path of a store, an open one, or structures in eV and Å in a list."""
         for stage, dataset in zip(STAGES, (training, validation, testing), strict=True):
             if dataset is not None:
                 self.set_dataset(dataset, stage)
@@ -126,8 +147,9 @@ class ForceMatching(EpochTrainer):
         """Give the batches of one stage."""
         if stage not in STAGES:
             raise UserError(f"stage: {stage!r} is none of {', '.join(STAGES)}")
-        if loader.parts != self._parts:
-            raise UserError(f"loader: it makes {loader.parts} parts for {self._parts} devices; they must be equal")
+        own = self._parallel
+        if (loader.parts, loader.local_parts) != (own.parts, own.local_parts):
+            raise UserError(f"loader: it makes {loader.parts} parts for {own.parts} devices; they must be equal")
         self._loaders[stage] = loader
         # whether virials are computed depends on the data
         for compiled in ("_train_step", "_evaluate_step"):
@@ -136,10 +158,19 @@ class ForceMatching(EpochTrainer):
     # -- training ------------------------------------------------------------------------------------------------
 
     def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
-        self._state, loss = loops.train_epoch(
-            self._train_step, self._state, self._loaders["training"], epoch, self._mesh, on_step
-        )
+        loader = self._loaders["training"]
+        try:
+            self._state, loss = loops.train_epoch(
+                self._train_step, self._state, loader, epoch, self._parallel, on_step, self._check
+            )
+        except NotFiniteError as error:
+            self._state = error.state
+            raise
         return loss
+
+    def _check(self, state: TrainState) -> None:
+        if self._check_every and int(state.step) % self._check_every == 0:
+            check_replicas(state, self._parallel)
 
     def _validate(self) -> dict[str, float]:
         return self._metrics("validation", self._validated)
@@ -152,13 +183,12 @@ class ForceMatching(EpochTrainer):
 
     @cached_property
     def _train_step(self) -> Any:
-        return train_step(
-            self._template, self._optimizer, self._loss, ema=self._ema, virial=self._virial, mesh=self._mesh
-        )
+        settings = {"ema": self._ema, "virial": self._virial, "penalty": self._penalty}
+        return train_step(self._template, self._optimizer, self._loss, self._parallel, **settings)
 
     @cached_property
     def _evaluate_step(self) -> Any:
-        return evaluate_step(self._template, self._loss, virial=self._virial, mesh=self._mesh)
+        return evaluate_step(self._template, self._loss, self._parallel, virial=self._virial)
 
     @property
     def _virial(self) -> bool:
@@ -190,27 +220,41 @@ class ForceMatching(EpochTrainer):
         """
         if stage not in self._loaders:
             raise UserError(f"no {stage} data; call set_dataset(dataset, {stage!r}) first")
-        return self._metrics(stage, replicated(self._best, self._mesh))
+        return self._metrics(stage, self._parallel.replicated(self._best))
 
     def _metrics(self, stage: str, params: Any) -> dict[str, float]:
         loader = self._loaders[stage]
         if not loader.capacities:
             loader.plan(1)
-        return loops.evaluate(self._evaluate_step, params, loader, self._mesh)
+        return loops.evaluate(self._evaluate_step, params, loader, self._parallel)
 
     def predict(self, dataset: Dataset, *, virial: bool = False) -> list[Structure]:
         """The data set's structures with the labels that :attr:`best_params` predict: eV (shifts included), eV/Å."""
         loader = self._loader(dataset, self._eval_batch)
         loader.plan(1)
-        step = predict_step(self._template, virial=virial, mesh=self._mesh)
-        return loops.predict(step, replicated(self._best, self._mesh), loader, self._mesh)
+        step = predict_step(self._template, self._parallel, virial=virial)
+        return loops.predict(step, self._parallel.replicated(self._best), loader, self._parallel)
+
+    def predict_batches(self, dataset: Dataset, *, virial: bool = False) -> Iterator[tuple[LoadedBatch, Predicted]]:
+        """Batches and their packed predictions, without energy shifts, as they lie on the devices.
+
+        Every array has a leading axis over devices, and its ``addressable_shards`` are those of this process.
+        """
+        loader = self._loader(dataset, self._eval_batch)
+        loader.plan(1)
+        step, params = (
+            predict_step(self._template, self._parallel, virial=virial),
+            self._parallel.replicated(self._best),
+        )
+        for loaded in self._parallel.batches(loader, 0):
+            yield loaded, step(params, self._parallel.placed(loaded))
 
     # -- parameters and files ------------------------------------------------------------------------------------
 
     @property
     def params(self) -> Any:
-        """The parameters as the last step left them, on the host."""
-        return _host_copy(self._state.params)
+        """The parameters as the last step left them, a copy on every device."""
+        return self._parallel.replicated(self._state.params)
 
     @property
     def best_params(self) -> Any:
@@ -232,28 +276,38 @@ class ForceMatching(EpochTrainer):
 
     def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
         restored = tree_of(arrays, {"state": self._state, "best": self._best}, path)
-        self._state, self._best = replicated(restored["state"], self._mesh), restored["best"]
+        self._state, self._best = self._parallel.replicated(restored["state"]), restored["best"]
 
     def save_energy_params(self, path: Path | str) -> None:
         """Write :attr:`best_params` as safetensors."""
-        with atomic_file(path) as temporary:
-            save_arrays(temporary, self._best)
+        if self._is_main:
+            with atomic_file(path) as temporary:
+                save_arrays(temporary, self._best)
 
     def load_energy_params(self, path: Path | str) -> None:
         """Read parameters written by :meth:`save_energy_params` and start a new training from them."""
         self._start_from(load_arrays(Path(path), self._best))
 
     def _start_from(self, params: Any) -> None:
-        self._best = _host_copy(params)
-        opt_state = jax.jit(self._optimizer.init)(self._best)
+        opt_state = _host_copy(jax.jit(self._optimizer.init)(_host_copy(params)))
+        self._best, opt_state = self._parallel.broadcast((_host_copy(params), opt_state))
         average = None if self._ema is None else self._best
-        state = TrainState(self._best, opt_state, average, np.int32(0))
-        self._state = replicated(state, self._mesh)
+        self._state = self._parallel.replicated(TrainState(self._best, opt_state, average, np.int32(0), np.True_))
         self._record = TrainingRecord()
 
     def _loader(self, dataset: Dataset, batch: int, **settings: Any) -> BatchLoader:
+        own = self._parallel
+        settings |= {"parts": own.parts, "local_parts": own.local_parts, "processes": own, "dtype": self._dtype}
+        if isinstance(dataset, Path | str):
+            return HDF5ParallelDataLoader(dataset, self._neighbors, batch, **settings)
+        if isinstance(dataset, h5py.File):
+            if own.count > 1:
+                raise UserError(
+                    f"dataset: {own.count} processes cannot share an open HDF5 file; give its path, which each opens"
+                )
+            dataset = Store(dataset)
         source = StructureList(dataset) if isinstance(dataset, Sequence) else dataset
-        return BatchLoader(source, self._neighbors, batch, parts=self._parts, dtype=self._dtype, **settings)
+        return BatchLoader(source, self._neighbors, batch, **settings)
 
 
 def _host_copy(tree: Any) -> Any:
@@ -269,6 +323,20 @@ def _floating_type(params: Any) -> np.dtype:
     if types == {np.dtype(np.float64)} and not jax.config.jax_enable_x64:
         raise UserError("init_params: float64 needs jax.config.update('jax_enable_x64', True) before any computation")
     return types.pop()
+
+
+def _global_batch(batch: int | None, per_device: int | None, devices: int) -> int:
+    """Structures per optimizer step, however they were given."""
+    if per_device is not None:
+        warnings.warn("batch_per_device is deprecated; give batch, over all devices", DeprecationWarning, stacklevel=3)
+        if batch is not None:
+            raise UserError("batch_per_device: batch is given too; leave batch_per_device out")
+        batch = per_device * devices
+    if batch is None:
+        raise UserError("batch: give the number of structures per optimizer step")
+    if batch % devices:
+        raise UserError(f"batch: {batch} is not a multiple of the {devices} devices that share it; change one")
+    return batch
 
 
 def _checked_gammas(gammas: Mapping[str, float]) -> dict[str, float]:

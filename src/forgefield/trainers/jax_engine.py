@@ -16,25 +16,38 @@ from forgefield.models.kernels import choose_kernels
 from forgefield.models.potential import Potential
 from forgefield.trainers.force_matching import ForceMatching
 from forgefield.trainers.optimizers import optimizer, schedule
-from forgefield.trainers.parallel import METHODS, data_mesh
+from forgefield.trainers.parallel import Parallelism, choose_parallelism, data_mesh
 from forgefield.trainers.runtime import configure_jax
 
 
-def prepare(config: RunConfig) -> None:
-    """Configure JAX for a run.
+def prepare(config: RunConfig) -> Parallelism:
+    """Configure JAX for a run; the devices that share its batches.
 
     Raises:
-        UserError: this engine cannot do it, or its devices are not here.
+        UserError: these devices are not here.
     """
-    if config.parallelism not in METHODS:
-        raise UserError(f"parallelism: {config.parallelism} cannot train here; choose one of {', '.join(METHODS)}")
-    if config.n_nodes > 1:
-        raise UserError(f"n_nodes: {config.n_nodes} cannot be used by parallelism {config.parallelism}; write 1")
-    configure_jax(precision=config.training.precision, devices=config.devices)
+    alone = config.n_devices == 1 and config.parallelism in ("auto", "single")
+    configure_jax(precision=config.training.precision, devices=1 if config.parallelism == "mpi" else config.devices)
+    if alone:
+        return choose_parallelism("single")
+    if config.parallelism == "mpi":
+        return _checked(choose_parallelism("mpi"), config)
+    by_process = [jax.local_devices(process_index=i)[: config.devices] for i in range(jax.process_count())]
+    return _checked(choose_parallelism("jax", data_mesh([d for devices in by_process for d in devices])), config)
+
+
+def _checked(parallel: Parallelism, config: RunConfig) -> Parallelism:
+    if parallel.parts != config.n_devices:
+        raise UserError(
+            f"parallelism: {parallel.method} found {parallel.parts} devices in {parallel.count} processes, but devices "
+            f"x n_nodes is {config.n_devices}; start this by `forgefield train`, which starts the processes"
+        )
+    return parallel
 
 
 def make_trainer(
     config: RunConfig,
+    parallel: Parallelism,
     potential: Potential,
     train: Source,
     valid: Source | None,
@@ -48,10 +61,10 @@ def make_trainer(
     steps = len(train) // training.batch if training.drop_last else -(-len(train) // training.batch)
     lr = schedule(training.lr, steps * training.epochs, **training.schedule.model_dump())
     kernels = choose_kernels(training.kernels)
-    print(f"kernels: {kernels}, on {jax.default_backend()}", file=sys.stderr, flush=True)
+    if parallel.is_main:
+        print(f"kernels: {kernels}, on {jax.default_backend()}", file=sys.stderr, flush=True)
     energy = energy_function(potential, kernels)
     dtype = np.dtype(training.precision)
-    alone = config.devices == 1 and config.parallelism != "jax"
     trainer = ForceMatching(
         {k: np.asarray(v, dtype) for k, v in potential.parameters.items()},
         optimizer(training.optimizer, lr, weight_decay=training.weight_decay, clip_norm=training.clip_norm),
@@ -59,8 +72,7 @@ def make_trainer(
         PackedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts),
         batch=training.batch,
         eval_batch=training.eval_batch,
-        parallelism="single" if alone else "jax",
-        mesh=None if alone else data_mesh(jax.local_devices()[: config.devices]),
+        parallelism=parallel,
         gammas={"U": training.loss.energy, "F": training.loss.forces, "virial": training.loss.virial},
         loss=training.loss.kind,
         huber_delta=training.loss.huber_delta,

@@ -22,6 +22,7 @@ from forgefield.trainers.checkpoints import set_aside_if_changed
 from forgefield.trainers.epoch_trainer import EpochTrainer
 
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
+BEFORE = "checkpoints-before"
 # what may change between the parts of a training that was interrupted
 FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch", "kernels"}
 
@@ -45,26 +46,31 @@ def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, outp
         MachineError: a file cannot be written; the last checkpoint is kept.
     """
     engine = _engine(config.backend)
-    engine.prepare(config)
+    processes = engine.prepare(config)
     potential = apply_statistics(load_potential(model), read_json(statistics))
     checkpoints = output / "checkpoints"
-    fingerprint = dict(_fingerprint(config, data, model, statistics))
-    if changed := set_aside_if_changed(checkpoints, output / "checkpoints-before", fingerprint):
-        _say(f"training starts anew, because {changed}; the checkpoints until then are in {output}/checkpoints-before")
+    fingerprint = {}
+    if processes.index == 0:
+        fingerprint = dict(_fingerprint(config, data, model, statistics))
+        if changed := set_aside_if_changed(checkpoints, output / BEFORE, fingerprint):
+            _say(f"training starts anew, because {changed}; the checkpoints until then are in {output}/{BEFORE}")
     with ExitStack() as stack:
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
-        for store in (train, valid):
-            _check_elements(store, potential, model)
+        if processes.index == 0:
+            for store in (train, valid):
+                _check_elements(store, potential, model)
         files = {"checkpoints": checkpoints, "log_file": output / "history.csv"}
         trainer = engine.make_trainer(
-            config, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
+            config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
         )
-        if (done := trainer.resume()) is not None:
+        if (done := trainer.resume()) is not None and processes.index == 0:
             _say(f"continues after epoch {done}, step {trainer.step}, from {checkpoints}")
         try:
-            _write_config(config, output / "config.yaml")
+            if processes.index == 0:
+                _write_config(config, output / "config.yaml")
             trainer.train(config.training.epochs)
-            save_potential(_trained(potential, trainer), output / "model")
+            if processes.index == 0:
+                save_potential(_trained(potential, trainer), output / "model")
         except OSError as error:
             raise MachineError(f"{error}; repair this and run again: training continues from {checkpoints}") from None
 

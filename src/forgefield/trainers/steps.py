@@ -4,16 +4,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import optax
 from jax import Array
-from jax.flatten_util import ravel_pytree
-from jax.sharding import Mesh, PartitionSpec
 
 from forgefield.data.batching import Batch, Graph
 from forgefield.models.energy import energy_and_forces, energy_forces_virial
 from forgefield.trainers.losses import Loss, Predicted, error_sums
 from forgefield.trainers.optimizers import update_average
-from forgefield.trainers.parallel import AXIS
+from forgefield.trainers.parallel.base import Parallelism
 
 EnergyTemplate = Callable[[Any], Callable[..., Array]]
 
@@ -26,12 +25,14 @@ class TrainState(NamedTuple):
         opt_state: the optimizer's state.
         average: moving average of the parameters; None where none is kept.
         step: optimizer steps done, int32.
+        sound: whether every loss and gradient so far was finite; from the first that was not, nothing changes any more.
     """
 
     params: Any
     opt_state: optax.OptState
     average: Any
     step: Array
+    sound: Array
 
 
 class StepInfo(NamedTuple):
@@ -56,10 +57,11 @@ def train_step(
     template: EnergyTemplate,
     optimizer: optax.GradientTransformation,
     loss: Loss,
+    parallel: Parallelism,
     *,
     ema: float | None,
     virial: bool,
-    mesh: Mesh | None,
+    penalty: Callable[[Any], Array] | None = None,
 ) -> Callable[[TrainState, Batch], tuple[TrainState, StepInfo]]:
     """Compile an optimizer step. The state passed in is consumed."""
 
@@ -67,66 +69,39 @@ def train_step(
         def mean_loss(params: Any) -> Array:
             predicted = predict(template, params, batch.graph, virial)
             # the mean over the capacity, padding included: devices then weigh alike, however full they are
-            return loss.per_structure(predicted, batch.graph, batch.labels).mean()
+            mean = loss.per_structure(predicted, batch.graph, batch.labels).mean()
+            return mean if penalty is None else mean + penalty(params)
 
         return jax.value_and_grad(mean_loss)(params)
 
-    loss_and_gradient = local if mesh is None else _over_devices(local, mesh, jax.lax.pmean)
+    loss_and_gradient = parallel.reduced(local, "mean")
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, StepInfo]:
         value, gradient = loss_and_gradient(state.params, batch)
+        norm = optax.tree.norm(gradient)
         updates, opt_state = optimizer.update(gradient, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
         done = state.step + 1
         average = None if ema is None else update_average(state.average, params, ema, done)
-        return TrainState(params, opt_state, average, done), StepInfo(value, optax.tree.norm(gradient))
+        sound = state.sound & jnp.isfinite(value) & jnp.isfinite(norm)
+        new = TrainState(params, opt_state, average, done, sound)
+        kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), new, state._replace(sound=sound))
+        return kept, StepInfo(value, norm)
 
     return jax.jit(step, donate_argnums=0)
 
 
 def evaluate_step(
-    template: EnergyTemplate, loss: Loss, *, virial: bool, mesh: Mesh | None
+    template: EnergyTemplate, loss: Loss, parallel: Parallelism, *, virial: bool
 ) -> Callable[[Any, Batch], dict[str, Array]]:
     """Compile the error sums of a batch over all devices."""
 
     def local(params: Any, batch: Batch) -> dict[str, Array]:
         return error_sums(loss, predict(template, params, batch.graph, virial), batch.graph, batch.labels)
 
-    return jax.jit(local if mesh is None else _over_devices(local, mesh, jax.lax.psum))
+    return jax.jit(parallel.reduced(local, "sum"))
 
 
-def _over_devices(local: Callable[[Any, Batch], Any], mesh: Mesh, reduce: Callable[[Array, str], Array]) -> Callable:
-    """Run ``local(params, part)`` on each device's part of a batch and reduce the results in one collective."""
-
-    def on_device(params: Any, batch: Batch) -> Any:
-        flat, restore = ravel_pytree(local(params, jax.tree.map(lambda x: x[0], batch)))
-        return restore(reduce(flat, AXIS))
-
-    # check_vma=False: gradients stay those of the local loss until the explicit reduction, also through custom
-    # kernels that do not tell along which mesh axes their cotangents vary
-    return jax.shard_map(
-        on_device,
-        mesh=mesh,
-        in_specs=(PartitionSpec(), PartitionSpec(AXIS)),
-        out_specs=PartitionSpec(),
-        check_vma=False,
-    )
-
-
-def predict_step(template: EnergyTemplate, *, virial: bool, mesh: Mesh | None) -> Callable[[Any, Batch], Predicted]:
+def predict_step(template: EnergyTemplate, parallel: Parallelism, *, virial: bool) -> Callable[[Any, Batch], Predicted]:
     """Compile predictions of a batch; every array of the result has a leading axis over devices."""
-
-    def local(params: Any, batch: Batch) -> Predicted:
-        return jax.tree.map(lambda x: x[None], predict(template, params, batch.graph, virial))
-
-    if mesh is None:
-        return jax.jit(local)
-    by_device = PartitionSpec(AXIS)
-    on_device = jax.shard_map(
-        lambda params, batch: local(params, jax.tree.map(lambda x: x[0], batch)),
-        mesh=mesh,
-        in_specs=(PartitionSpec(), by_device),
-        out_specs=by_device,
-        check_vma=False,
-    )
-    return jax.jit(on_device)
+    return jax.jit(parallel.by_device(lambda params, batch: predict(template, params, batch.graph, virial)))

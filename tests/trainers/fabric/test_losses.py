@@ -6,7 +6,7 @@ from labelled_data import SHIFTS, labelled_structures
 
 from forgefield.config.training import Loss as LossConfig
 from forgefield.data.batching import needed_capacity
-from forgefield.data.loaders import PackedNeighbors
+from forgefield.data.packing import PackedNeighbors
 from forgefield.trainers import losses as jax_losses
 from forgefield.trainers.fabric.graphs import DirectedNeighbors
 from forgefield.trainers.fabric.losses import error_sums, per_structure

@@ -5,13 +5,14 @@ from typing import Any
 
 from forgefield.config import RunConfig
 from forgefield.data.loaders import Source
+from forgefield.data.processes import OneProcess
 from forgefield.errors import UserError
 from forgefield.models.potential import Potential
 from forgefield.trainers.fabric.trainer import FabricTrainer
 
 
-def prepare(config: RunConfig) -> None:
-    """Check that this engine can do a run.
+def prepare(config: RunConfig) -> OneProcess:
+    """Check that this engine can do a run; the processes that do it.
 
     Raises:
         UserError: it cannot.
@@ -21,10 +22,12 @@ def prepare(config: RunConfig) -> None:
             raise UserError(f"{key}: backend fabric trains on one device only, not {value}; write 1, or backend: jax")
     if config.training.batching != "fixed":
         raise UserError(f"training.batching: {config.training.batching} cannot train yet; write batching: fixed")
+    return OneProcess()
 
 
 def make_trainer(
     config: RunConfig,
+    processes: OneProcess,
     potential: Potential,
     train: Source,
     valid: Source | None,

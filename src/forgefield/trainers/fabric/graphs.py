@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from forgefield.data.batching import Capacity, Labels, centered_positions, pack_labels
-from forgefield.data.loaders import PackedNeighbors
 from forgefield.data.neighbors import NeighborPairs
+from forgefield.data.packing import PackedNeighbors
 from forgefield.data.structures import Structure
 
 

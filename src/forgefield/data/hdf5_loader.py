@@ -1,0 +1,75 @@
+"""Batches from an HDF5 store, of which every process reads its own part."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from forgefield.data.loaders import BatchLoader, LoadedBatch
+from forgefield.data.packing import PackedNeighbors
+from forgefield.data.store import Store
+from forgefield.data.structures import Structure
+
+
+class StoreFile:
+    """A store as a source of structures; its file is open only while it is read.
+
+    Attributes:
+        path: the file.
+        rows_read, bytes_read: what was read so far, see :class:`~forgefield.data.store.Store`.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.rows_read = self.bytes_read = 0
+        self._store: Store | None = None
+        with Store(self.path) as store:
+            self.has_virial, self._length = store.has_virial, len(store)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, indices: Sequence[int]) -> list[Structure]:
+        """The structures at ``indices``; the file stays open until :meth:`close`."""
+        if self._store is None:
+            self._store = Store(self.path)
+        return self._store.read(indices)
+
+    def close(self) -> None:
+        if self._store is not None:
+            self.rows_read += self._store.rows_read
+            self.bytes_read += self._store.bytes_read
+            self._store.close()
+            self._store = None
+
+
+class HDF5ParallelDataLoader(BatchLoader):
+    """Batches of a store, of which each process opens and closes its own read-only handle.
+
+    Every process knows which structures make a batch and reads only those of its own devices: each rank of MPI a
+    contiguous part of the batch, in JAX the parts of the local devices.
+
+    Args:
+        path: the store.
+        neighbors, batch, settings: see :class:`~forgefield.data.loaders.BatchLoader`.
+
+    Raises:
+        UserError: no such file, not a store, or datasets of unequal length, which are named.
+    """
+
+    source: StoreFile
+
+    def __init__(self, path: Path | str, neighbors: PackedNeighbors, batch: int, **settings: Any) -> None:
+        super().__init__(StoreFile(path), neighbors, batch, **settings)
+        self.source.close()
+
+    def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
+        try:
+            yield from super().epoch(epoch)
+        finally:
+            self.source.close()
+
+    def structures(self, rows: Sequence[int]) -> list[Structure]:
+        try:
+            return super().structures(rows)
+        finally:
+            self.source.close()

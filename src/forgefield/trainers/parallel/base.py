@@ -1,0 +1,78 @@
+"""What a training needs to know of the devices that share its batches."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from forgefield.data.batching import Batch
+from forgefield.data.loaders import BatchLoader, LoadedBatch
+from forgefield.data.prefetch import Prefetch
+
+Item = TypeVar("Item")
+Reduction = Literal["mean", "sum"]
+
+
+class Parallelism(ABC):
+    """Devices that share every batch, and the processes that they belong to.
+
+    Also the :class:`~forgefield.data.processes.Processes` of a loader. Every process calls the same methods in the same
+    order.
+
+    Attributes:
+        method: ``single``, ``jax`` or ``mpi``.
+        parts: devices that share a batch, each with one part.
+        local_parts: the parts of this process's devices.
+        index, count: this process, counted from 0, of all processes.
+    """
+
+    method: str
+    parts: int
+    local_parts: range
+    index: int = 0
+    count: int = 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files and reports."""
+        return self.index == 0
+
+    @abstractmethod
+    def exchange(self, item: Item) -> list[Item]:
+        """What every process passes, in their order, on every process; anything that can be pickled."""
+
+    @abstractmethod
+    def broadcast(self, item: Item) -> Item:
+        """What process 0 passes, on every process."""
+
+    @abstractmethod
+    def replicated(self, tree: Any) -> Any:
+        """A copy of every array, the same on all processes, on every device."""
+
+    @abstractmethod
+    def placed(self, loaded: LoadedBatch) -> Batch:
+        """The parts of a batch, each on its device; called by the thread that trains."""
+
+    @abstractmethod
+    def reduced(self, local: Callable[[Any, Batch], Any], reduction: Reduction) -> Callable[[Any, Batch], Any]:
+        """``local(params, part)`` on each device, and the mean or sum of the results on all; to be compiled."""
+
+    @abstractmethod
+    def by_device(self, local: Callable[[Any, Batch], Any]) -> Callable[[Any, Batch], Any]:
+        """``local(params, part)`` on each device, with a leading axis over devices; to be compiled."""
+
+    def batches(self, loader: BatchLoader, epoch: int) -> Iterator[LoadedBatch]:
+        """This process's parts of the batches of an epoch, made ahead in the background."""
+        with Prefetch(loader.epoch(epoch)) as batches:
+            yield from batches
+
+
+def owned_copies(tree: Any) -> Any:
+    """Copies of arrays, to be compiled.
+
+    ``device_put`` may lend a NumPy array's memory to one or more devices, where a step that consumes its state would
+    write into it; the outputs of a compiled copy are each device's own.
+    """
+    return jax.tree.map(jnp.copy, tree)
