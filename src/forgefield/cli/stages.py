@@ -95,16 +95,29 @@ def train(
     overrides: Overrides = None,
 ) -> None:
     """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
-    from forgefield.trainers.run import train_run
+    from forgefield import launch
 
     settings = _run(config, run, overrides)
-    train_run(
-        settings,
+    paths = (
         data or dataset_directory(settings.dataset),
         model or model_directory(settings.model),
         statistics or statistics_file(settings.dataset, settings.model),
         output or run_directory(settings.name),
     )
+    if launch.is_started():
+        with launch.ended_together():
+            launch.join(settings)
+            _train(settings, *paths)
+    elif launch.process_count(settings) > 1:
+        launch.start(settings)
+    else:
+        _train(settings, *paths)
+
+
+def _train(settings: RunConfig, *paths: Path) -> None:
+    from forgefield.trainers.run import train_run
+
+    train_run(settings, *paths)
 
 
 def evaluate(

@@ -65,19 +65,17 @@ def train_step(
 ) -> Callable[[TrainState, Batch], tuple[TrainState, StepInfo]]:
     """Compile an optimizer step. The state passed in is consumed."""
 
-    def local(params: Any, batch: Batch) -> tuple[Array, Any]:
+    def local(state: TrainState, batch: Batch) -> tuple[Array, Any]:
         def mean_loss(params: Any) -> Array:
             predicted = predict(template, params, batch.graph, virial)
             # the mean over the capacity, padding included: devices then weigh alike, however full they are
             mean = loss.per_structure(predicted, batch.graph, batch.labels).mean()
             return mean if penalty is None else mean + penalty(params)
 
-        return jax.value_and_grad(mean_loss)(params)
+        return jax.value_and_grad(mean_loss)(state.params)
 
-    loss_and_gradient = parallel.reduced(local, "mean")
-
-    def step(state: TrainState, batch: Batch) -> tuple[TrainState, StepInfo]:
-        value, gradient = loss_and_gradient(state.params, batch)
+    def update(state: TrainState, found: tuple[Array, Any]) -> tuple[TrainState, StepInfo]:
+        value, gradient = found
         norm = optax.tree.norm(gradient)
         updates, opt_state = optimizer.update(gradient, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
@@ -88,7 +86,7 @@ def train_step(
         kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), new, state._replace(sound=sound))
         return kept, StepInfo(value, norm)
 
-    return jax.jit(step, donate_argnums=0)
+    return parallel.compiled(local, "mean", update, donate=True)
 
 
 def evaluate_step(
@@ -99,9 +97,9 @@ def evaluate_step(
     def local(params: Any, batch: Batch) -> dict[str, Array]:
         return error_sums(loss, predict(template, params, batch.graph, virial), batch.graph, batch.labels)
 
-    return jax.jit(parallel.reduced(local, "sum"))
+    return parallel.compiled(local, "sum", lambda params, sums: sums)
 
 
 def predict_step(template: EnergyTemplate, parallel: Parallelism, *, virial: bool) -> Callable[[Any, Batch], Predicted]:
     """Compile predictions of a batch; every array of the result has a leading axis over devices."""
-    return jax.jit(parallel.by_device(lambda params, batch: predict(template, params, batch.graph, virial)))
+    return parallel.by_device(lambda params, batch: predict(template, params, batch.graph, virial))

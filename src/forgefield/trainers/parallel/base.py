@@ -13,6 +13,8 @@ from forgefield.data.prefetch import Prefetch
 
 Item = TypeVar("Item")
 Reduction = Literal["mean", "sum"]
+Local = Callable[[Any, Batch], Any]
+Finish = Callable[[Any, Any], Any]
 
 
 class Parallelism(ABC):
@@ -56,12 +58,19 @@ class Parallelism(ABC):
         """The parts of a batch, each on its device; called by the thread that trains."""
 
     @abstractmethod
-    def reduced(self, local: Callable[[Any, Batch], Any], reduction: Reduction) -> Callable[[Any, Batch], Any]:
-        """``local(params, part)`` on each device, and the mean or sum of the results on all; to be compiled."""
+    def compiled(self, local: Local, reduction: Reduction, finish: Finish, *, donate: bool = False) -> Callable:
+        """Compile ``f(state, batch)``: ``local(state, part)`` on each device, then ``finish`` on all.
+
+        Args:
+            local: gives a pytree of arrays from the state, which is the same everywhere, and a device's part.
+            reduction: the mean or sum of these arrays over all devices, by one collective.
+            finish: ``finish(state, reduced)`` is the result.
+            donate: whether the state is consumed.
+        """
 
     @abstractmethod
-    def by_device(self, local: Callable[[Any, Batch], Any]) -> Callable[[Any, Batch], Any]:
-        """``local(params, part)`` on each device, with a leading axis over devices; to be compiled."""
+    def by_device(self, local: Local) -> Callable[[Any, Batch], Any]:
+        """Compile ``local(state, part)`` on each device; the results have a leading axis over devices."""
 
     def batches(self, loader: BatchLoader, epoch: int) -> Iterator[LoadedBatch]:
         """This process's parts of the batches of an epoch, made ahead in the background."""

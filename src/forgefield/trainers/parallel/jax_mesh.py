@@ -14,7 +14,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from forgefield.data.batching import Batch
 from forgefield.data.loaders import LoadedBatch
 from forgefield.errors import UserError
-from forgefield.trainers.parallel.base import Item, Parallelism, Reduction, owned_copies
+from forgefield.trainers.parallel.base import Finish, Item, Local, Parallelism, Reduction, owned_copies
 
 AXIS = "data"
 REDUCTIONS = {"mean": jax.lax.pmean, "sum": jax.lax.psum}
@@ -74,18 +74,23 @@ class JaxMesh(Parallelism):
 
         return jax.tree.map(join, *loaded.parts)
 
-    def reduced(self, local: Callable[[Any, Batch], Any], reduction: Reduction) -> Callable[[Any, Batch], Any]:
-        def on_device(params: Any, batch: Batch) -> Any:
-            flat, restore = ravel_pytree(local(params, _own(batch)))
+    def compiled(self, local: Local, reduction: Reduction, finish: Finish, *, donate: bool = False) -> Callable:
+        def on_device(state: Any, batch: Batch) -> Any:
+            flat, restore = ravel_pytree(local(state, _own(batch)))
             return restore(REDUCTIONS[reduction](flat, AXIS))
 
-        return self._over_devices(on_device, PartitionSpec())
+        reduced = self._over_devices(on_device, PartitionSpec())
 
-    def by_device(self, local: Callable[[Any, Batch], Any]) -> Callable[[Any, Batch], Any]:
-        def on_device(params: Any, batch: Batch) -> Any:
-            return jax.tree.map(lambda x: x[None], local(params, _own(batch)))
+        def whole(state: Any, batch: Batch) -> Any:
+            return finish(state, reduced(state, batch))
 
-        return self._over_devices(on_device, PartitionSpec(AXIS))
+        return jax.jit(whole, donate_argnums=0 if donate else ())
+
+    def by_device(self, local: Local) -> Callable[[Any, Batch], Any]:
+        def on_device(state: Any, batch: Batch) -> Any:
+            return jax.tree.map(lambda x: x[None], local(state, _own(batch)))
+
+        return jax.jit(self._over_devices(on_device, PartitionSpec(AXIS)))
 
     def _over_devices(self, on_device: Callable, results: PartitionSpec) -> Callable:
         # check_vma=False: gradients stay those of the local loss until the explicit reduction, also through custom

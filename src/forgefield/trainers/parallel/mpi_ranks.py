@@ -14,7 +14,7 @@ from packaging.version import Version
 from forgefield.data.batching import Batch
 from forgefield.data.loaders import BatchLoader, LoadedBatch, StructureList
 from forgefield.errors import UserError
-from forgefield.trainers.parallel.base import Item, Reduction
+from forgefield.trainers.parallel.base import Finish, Item, Local, Reduction
 from forgefield.trainers.parallel.single import SingleDevice
 
 LEAST_MPI4JAX = Version("0.9.0.post1")
@@ -51,16 +51,18 @@ class MpiRanks(SingleDevice):
     def broadcast(self, item: Item) -> Item:
         return self._comm.bcast(item)
 
-    def reduced(self, local: Callable[[Any, Batch], Any], reduction: Reduction) -> Callable[[Any, Batch], Any]:
+    def compiled(self, local: Local, reduction: Reduction, finish: Finish, *, donate: bool = False) -> Callable:
         if self._sum is None:
-            return local
+            return super().compiled(local, reduction, finish, donate=donate)
 
-        def over_ranks(params: Any, batch: Batch) -> Any:
-            flat, restore = ravel_pytree(local(params, batch))
+        def on_all(state: Any, found: Any) -> Any:
+            flat, restore = ravel_pytree(found)
             total = self._sum(flat)
-            return restore(total / self.count if reduction == "mean" else total)
+            return finish(state, restore(total / self.count if reduction == "mean" else total))
 
-        return over_ranks
+        # two functions: JAX keeps none on disk that holds a communicator, and the model's is slow to compile
+        own, together = jax.jit(local), jax.jit(on_all, donate_argnums=0 if donate else ())
+        return lambda state, batch: together(state, own(state, batch))
 
     def batches(self, loader: BatchLoader, epoch: int) -> Iterator[LoadedBatch]:
         if isinstance(loader.source, StructureList):

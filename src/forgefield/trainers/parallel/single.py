@@ -7,7 +7,7 @@ import jax
 
 from forgefield.data.batching import Batch
 from forgefield.data.loaders import LoadedBatch
-from forgefield.trainers.parallel.base import Item, Parallelism, Reduction, owned_copies
+from forgefield.trainers.parallel.base import Finish, Item, Local, Parallelism, Reduction, owned_copies
 
 
 class SingleDevice(Parallelism):
@@ -27,8 +27,11 @@ class SingleDevice(Parallelism):
     def placed(self, loaded: LoadedBatch) -> Batch:
         return jax.device_put(loaded.batch)
 
-    def reduced(self, local: Callable[[Any, Batch], Any], reduction: Reduction) -> Callable[[Any, Batch], Any]:
-        return local
+    def compiled(self, local: Local, reduction: Reduction, finish: Finish, *, donate: bool = False) -> Callable:
+        def whole(state: Any, batch: Batch) -> Any:
+            return finish(state, local(state, batch))
 
-    def by_device(self, local: Callable[[Any, Batch], Any]) -> Callable[[Any, Batch], Any]:
-        return lambda params, batch: jax.tree.map(lambda x: x[None], local(params, batch))
+        return jax.jit(whole, donate_argnums=0 if donate else ())
+
+    def by_device(self, local: Local) -> Callable[[Any, Batch], Any]:
+        return jax.jit(lambda state, batch: jax.tree.map(lambda x: x[None], local(state, batch)))

@@ -1,0 +1,188 @@
+"""Starts the processes that train one model together, and ends all of them when one fails.
+
+A training of several processes begins as one, which starts itself several times and waits: by ``mpirun`` for
+``parallelism: mpi``, directly for ``jax``. Whichever of them fails first leaves its message in a file; the waiting
+process then ends them all and reports it as if it had failed itself.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from forgefield.config import RunConfig
+from forgefield.doctor.processes import find_program
+from forgefield.errors import MachineError, UserError
+
+# environment of the started processes
+FAILURE, COORDINATOR, COUNT, INDEX = (
+    f"FORGEFIELD_{name}" for name in ("FAILURE_FILE", "COORDINATOR", "PROCESS_COUNT", "PROCESS_INDEX")
+)
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+# Open MPI refuses root unless told otherwise; other MPIs ignore these
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+PR_SET_PDEATHSIG = 1
+POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
+
+
+def process_count(config: RunConfig) -> int:
+    """How many processes a run needs: one per device with ``mpi``, one per node with JAX."""
+    if config.backend != "jax":
+        return 1
+    return config.n_devices if config.parallelism == "mpi" else config.n_nodes
+
+
+def is_started() -> bool:
+    """Whether this process is one of several that were started together, here or by a user's own ``mpirun``."""
+    return FAILURE in os.environ or int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")) > 1
+
+
+def start(config: RunConfig) -> None:
+    """Run this program again in as many processes as ``config`` needs, and wait for all of them.
+
+    Raises:
+        UserError, MachineError: what the first process that failed said.
+    """
+    count, command = process_count(config), [sys.executable, *sys.argv]
+    with tempfile.TemporaryDirectory() as folder, _terminated_as_exit():
+        failure = Path(folder) / "failure.json"
+        environment = os.environ | {FAILURE: str(failure)}
+        if config.parallelism == "mpi":
+            children = [_child([*_mpirun(count), *command], environment | AS_ROOT)]
+        else:
+            together = {COORDINATOR: f"localhost:{_free_port()}", COUNT: str(count)}
+            children = [_child(command, environment | together | {INDEX: str(i)}) for i in range(count)]
+        code = _wait(children, failure)
+        if failure.exists():
+            _report(failure)
+        if code:
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")
+
+
+def join(config: RunConfig) -> None:
+    """Make this process one of several: its share of the cores, one GPU, and JAX's connections. Before JAX is used."""
+    rank = next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), None)
+    if FAILURE in os.environ:
+        _take_cores(rank if rank is not None else int(os.environ[INDEX]), process_count(config))
+    if rank is not None and config.parallelism == "mpi":
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[rank] if "," in visible else visible or str(rank)
+    if COORDINATOR in os.environ:
+        import jax
+
+        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ[COUNT]), int(os.environ[INDEX]))
+
+
+@contextmanager
+def ended_together() -> Iterator[None]:
+    """Where anything fails, leave the message for the process that waits, and end at once, so that all are ended."""
+    try:
+        yield
+    except (UserError, MachineError) as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGINT)
+    except BaseException as error:  # whatever it is, the others must not wait for this process
+        traceback.print_exc()
+        _fail(f"{type(error).__name__}: {error}", 1)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    line, path = " ".join(message.split()), os.environ.get(FAILURE)
+    sys.stdout.flush()
+    if path is None:
+        print(f"error: {line}", file=sys.stderr, flush=True)
+    else:
+        own = Path(f"{path}.{os.getpid()}")
+        own.write_text(json.dumps({"message": line, "code": code}))
+        # the first one is the cause, others may follow from it
+        with suppress(FileExistsError):
+            os.link(own, path)
+        # mpirun would say at length that a rank has failed, were it not ended first
+        time.sleep(GRACE_SECONDS)
+    # without the clean-up of MPI and of jax.distributed, which wait for the others
+    os._exit(code)
+
+
+def _report(failure: Path) -> NoReturn:
+    found = json.loads(failure.read_text())
+    raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])
+
+
+def _mpirun(count: int) -> list[str]:
+    mpirun = find_program("mpirun")
+    if mpirun is None:
+        raise UserError("parallelism: mpi needs mpirun, which is not on the PATH; pip install 'forgefield[mpi]'")
+    # cores are shared out by the ranks themselves, in the same way as JAX's processes do
+    return [mpirun, "-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
+
+
+def _child(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen:
+    return subprocess.Popen(command, env=environment, preexec_fn=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this process when its parent is gone, even by SIGKILL."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _wait(children: Sequence[subprocess.Popen], failure: Path) -> int:
+    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
+    try:
+        while any(child.poll() is None for child in children):
+            if failure.exists() or any(child.returncode for child in children):
+                break
+            time.sleep(POLL_SECONDS)
+        return next((child.returncode for child in children if child.returncode), 0)
+    finally:
+        _end(children)
+
+
+def _end(children: Sequence[subprocess.Popen]) -> None:
+    for child in children:
+        child.terminate()
+    deadline = time.monotonic() + GRACE_SECONDS
+    for child in children:
+        try:
+            child.wait(max(deadline - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+@contextmanager
+def _terminated_as_exit() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit, so that children are ended too."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _take_cores(index: int, count: int) -> None:
+    """Stay on this process's share of the cores, if there is one for each."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    own = [len(cores) * i // count for i in (index, index + 1)]
+    if own[1] > own[0]:
+        os.sched_setaffinity(0, cores[own[0] : own[1]])
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
