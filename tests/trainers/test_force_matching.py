@@ -13,6 +13,7 @@ from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.optimizers import optimizer, schedule
 
+
 def trainer(start=START, lr=0.02, template=morse_template, **settings):
     settings = {"batch": 10, "parallelism": "single", "progress": False} | settings
     return ForceMatching(arrays(start), optimizer("adam", lr), template, NEIGHBORS, **settings)

@@ -36,8 +36,8 @@ class StoreFile:
 
     def close(self) -> None:
         if self._store is not None:
-            self.rows_read += self._store.rows_read
-            self.bytes_read += self._store.bytes_read
+            self.rows_read += getattr(self._store, "rows_read", 0)
+            self.bytes_read += getattr(self._store, "bytes_read", 0)
             self._store.close()
             self._store = None
 

@@ -11,7 +11,6 @@ import jax
 from jax.flatten_util import ravel_pytree
 from packaging.version import Version
 
-from forgefield.data.batching import Batch
 from forgefield.data.loaders import BatchLoader, LoadedBatch, StructureList
 from forgefield.errors import UserError
 from forgefield.trainers.parallel.base import Finish, Item, Local, Reduction
