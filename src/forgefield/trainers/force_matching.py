@@ -17,7 +17,6 @@ from jax.sharding import Mesh
 from forgefield.data.batching import round_up
 from forgefield.data.hdf5_loader import HDF5ParallelDataLoader
 from forgefield.data.loaders import BatchLoader, LoadedBatch, Source, StructureList
-from forgefield.data.packing import PackedNeighbors
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
@@ -30,6 +29,7 @@ from forgefield.trainers.optimizers import current_lr
 from forgefield.trainers.parallel import Parallelism, choose_parallelism
 from forgefield.trainers.replicas import check_replicas
 from forgefield.trainers.steps import EnergyTemplate, TrainState, evaluate_step, predict_step, train_step
+from forgefield.trainers.templates import batched_template, neighbor_updates
 from forgefield.trainers.trees import load_arrays, named_arrays, save_arrays, tree_of
 
 Stage = Literal["training", "validation", "testing"]
@@ -45,8 +45,11 @@ class ForceMatching(EpochTrainer):
         init_params: a pytree of arrays of one floating-point type, in which the training computes.
         optimizer: any optax optimizer; :func:`forgefield.trainers.optimizers.optimizer` also reports its learning rate.
         energy_fn_template: ``energy_fn_template(params)(graph, strain=None)`` gives energies (B,) in eV, without energy
-            shifts, of a :class:`~forgefield.data.batching.Graph`; ``strain`` (B, 3, 3) deforms each structure.
-        nbrs_init: how neighbor lists are made.
+            shifts, of a :class:`~forgefield.data.batching.Graph`; ``strain`` (B, 3, 3) deforms each structure. With a
+            ``nbrs_init`` of jax_md it is ``energy_fn_template(params)(R, neighbor, **sample)``, the energy of one
+            structure; see :func:`~forgefield.trainers.templates.samples_of` for R and ``sample``.
+        nbrs_init: how neighbor lists are made: :class:`~forgefield.data.packing.PackedNeighbors`, or an allocated list
+            with ``update(R, **sample)`` and ``did_buffer_overflow``, as jax_md's.
         batch: structures per optimizer step, over all devices.
         eval_batch: structures per step of evaluation, rounded up to a multiple of the devices; ``batch`` by default.
         parallelism: ``single``: one process, one device; ``mpi``: several MPI ranks with one device each; ``jax``: all
@@ -80,7 +83,7 @@ class ForceMatching(EpochTrainer):
         init_params: Any,
         optimizer: optax.GradientTransformation,
         energy_fn_template: EnergyTemplate,
-        nbrs_init: PackedNeighbors,
+        nbrs_init: Any,
         *,
         batch: int | None = None,
         eval_batch: int | None = None,
@@ -118,6 +121,13 @@ class ForceMatching(EpochTrainer):
         )
         self._dtype = _floating_type(init_params)
         self._optimizer, self._template, self._neighbors = optimizer, energy_fn_template, nbrs_init
+        if hasattr(nbrs_init, "update"):
+            if (gammas or {}).get("virial", 0.0):
+                raise UserError("gammas: virial needs an energy function of packed batches, which takes a strain")
+            self._template, self._neighbors = (
+                batched_template(energy_fn_template, nbrs_init),
+                neighbor_updates(nbrs_init),
+            )
         self._batch = _global_batch(batch, batch_per_device, self._parallel.parts)
         self._eval_batch = round_up(eval_batch or self._batch, self._parallel.parts)
         self._loss = Loss(_checked_gammas(gammas or {"U": 1.0, "F": 1.0}), loss, huber_delta)
