@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from forgefield.errors import UserError
+
 # what a write into an open file can end with; such an error does not say which file it was
 WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
@@ -32,7 +34,7 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
         os.replace(temporary, path)
         sync(path.parent)
     except OSError as error:
-        _name(error, path)
+        _name(error, path, temporary)
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -54,15 +56,16 @@ def atomic_directory(path: Path | str) -> Iterator[Path]:
         _replace_directory(temporary, path)
         sync(path.parent)
     except OSError as error:
-        _name(error, path)
+        _name(error, path, temporary)
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _name(error: OSError, path: Path) -> None:
-    """Add the path to an error of writing that names none."""
-    if error.filename is None and error.errno in WRITE_ERRORS:
+def _name(error: OSError, path: Path, temporary: Path) -> None:
+    """Give an error of writing the path that the user knows, where it names none or the temporary one."""
+    unnamed = error.filename is None and error.errno in WRITE_ERRORS
+    if unnamed or Path(str(error.filename)).is_relative_to(temporary):
         error.filename = str(path)
 
 
@@ -90,5 +93,17 @@ def write_json(path: Path | str, content: Any) -> None:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
+class DamagedFileError(UserError, ValueError):
+    """A file that is not what its name says."""
+
+
 def read_json(path: Path | str) -> Any:
-    return json.loads(Path(path).read_text())
+    """The content of a JSON file.
+
+    Raises:
+        DamagedFileError: it is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{path}: not JSON ({error}); remove it and run again what wrote it") from None

@@ -15,10 +15,9 @@ from safetensors.numpy import load_file, save
 
 from forgefield import __version__
 from forgefield.errors import UserError
-from forgefield.files import atomic_directory, read_json, write_json
-
-FORMAT = 1
-UNITS = {"energy": "eV", "length": "angstrom"}
+from forgefield.files import atomic_directory, write_json
+from forgefield.models.description import AGAIN, FORMAT, UNITS, Description, read_description
+from forgefield.models.mace.stored import wrong_arrays, wrong_settings
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ def load_potential(path: Path | str) -> Potential:
     """Read a directory written by :func:`save_potential`.
 
     Raises:
-        UserError: the directory is missing, is a file, is incomplete, of another format or in other units.
+        UserError: the directory is missing, is a file, is incomplete or damaged, of another format or in other units,
+            or holds a number that is not finite.
     """
     path = Path(path)
     if path.is_file():
@@ -87,27 +87,43 @@ def load_potential(path: Path | str) -> Potential:
         )
     if not (path / "model.json").exists():
         raise UserError(f"{path}: no model here (model.json is missing); give a directory made by forgefield")
-    description = read_json(path / "model.json")
-    if description.get("forgefield_format") != FORMAT:
-        raise UserError(
-            f"{path}: model format {description.get('forgefield_format')}, expected {FORMAT}; import it again"
-        )
-    if description.get("units") != UNITS:
-        raise UserError(f"{path}: units {description.get('units')}, expected {UNITS}; import it again")
+    description = read_description(path / "model.json")
+    if description.architecture == "mace" and (wrong := wrong_settings(description.config, description.cutoff)):
+        raise UserError(f"{path / 'model.json'}: {wrong}; {AGAIN}")
+    potential = _with_weights(description, path / "weights.safetensors")
+    wrong = wrong_arrays(potential) if potential.architecture == "mace" else None
+    if wrong is None and (name := not_finite(potential)):
+        wrong = f"{name} is NaN or infinite"
+    if wrong:
+        raise UserError(f"{path / 'weights.safetensors'}: {wrong}; {AGAIN}")
+    return potential
+
+
+def _with_weights(description: Description, weights: Path) -> Potential:
     try:
-        tensors = load_file(path / "weights.safetensors")
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path / 'weights.safetensors'}: not readable ({error}); import the model again") from None
+        tensors = load_file(weights)
+    except (OSError, SafetensorError, KeyError) as error:
+        raise UserError(f"{weights}: not readable ({error}); {AGAIN}") from None
     return Potential(
-        architecture=description["architecture"],
-        config=description["config"],
+        architecture=description.architecture,
+        config=description.config,
         parameters=_with_prefix(tensors, "parameters."),
         buffers=_with_prefix(tensors, "buffers."),
-        energy_shifts={atomic_numbers[s]: e for s, e in description["energy_shifts"].items()},
-        cutoff=description["cutoff"],
-        pretrained=description["pretrained"],
-        source=description["source"],
+        energy_shifts={atomic_numbers[s]: e for s, e in description.energy_shifts.items()},
+        cutoff=description.cutoff,
+        pretrained=description.pretrained,
+        source=description.source,
     )
+
+
+def not_finite(potential: Potential) -> str | None:
+    """The first part of a potential that is NaN or infinite, in words, or None."""
+    for kind, arrays in (("parameter", potential.parameters), ("buffer", potential.buffers)):
+        for name, array in arrays.items():
+            if not np.isfinite(array).all():
+                return f"{kind} {name}"
+    shifts = (z for z, shift in potential.energy_shifts.items() if not np.isfinite(shift))
+    return next((f"the energy shift of {chemical_symbols[z]}" for z in shifts), None)
 
 
 def _with_prefix(tensors: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

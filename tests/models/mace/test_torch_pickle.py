@@ -123,7 +123,7 @@ def test_other_files_are_refused_in_one_line(tmp_path):
         archive.writestr("archive/data.pkl", pickle.dumps({"weights": 1})[:-4])
     expected = {
         "text": "neither a whole file of torch.save",
-        "dict": "holds a dict, expected a whole mace-torch model",
+        "dict": r"holds a dictionary such as a state_dict .* save the whole module: torch\.save\(model, path\)",
         "old": "neither a whole file of torch.save nor of its present format; .* load it with mace-torch and save it",
         "compiled": "a compiled TorchScript model",
         "broken": "damaged, or not written by torch.save",
@@ -132,3 +132,57 @@ def test_other_files_are_refused_in_one_line(tmp_path):
         with pytest.raises(UserError, match=rf"{name}\.model: {message}") as caught:
             read_pickle(tmp_path / f"{name}.model")
         assert "\n" not in str(caught.value)
+
+
+def with_pickle(path, data):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", data)
+    return path
+
+
+def refusal(path):
+    """Why a file cannot be imported, or None if it can."""
+    try:
+        from_torch(read_pickle(path))
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def test_damage_anywhere_ends_in_one_line_and_runs_nothing(module, save_mace, tmp_path, monkeypatch):
+    """Bytes of the file and of its pickle are changed at random; what still reads is inert."""
+    monkeypatch.chdir(tmp_path)
+    module.intruder = Intruder("made")
+    whole = save_mace(module, tmp_path / "x.model").read_bytes()
+    del module.intruder
+    with zipfile.ZipFile(tmp_path / "x.model") as archive:
+        (pickled,) = (archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
+    generator, refused = np.random.default_rng(0), 0
+    for i in range(300):
+        data = bytearray(pickled if i % 3 else whole)
+        for position in generator.integers(0, len(data), 1 + i % 4):
+            data[position] = generator.integers(0, 256)
+        if i % 3:
+            with_pickle(tmp_path / "y.model", bytes(data))
+        else:
+            (tmp_path / "y.model").write_bytes(data[: generator.integers(1, len(data))] if i % 2 else data)
+        if message := refusal(tmp_path / "y.model"):
+            refused += 1
+            assert "\n" not in message
+    assert refused > 200
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80\x04\x8e" + b"\xff" * 8,  # bytes longer than any memory
+        b"\x80\x04" + b"(" * 10 + b"2" * 3,  # an empty stack
+        b"\x80\x04cx\ny\n)R" + b"}b" * 3 + b"0.",  # nothing left to return
+        pickle.dumps(float("1e308")).replace(b"G", b"I"),
+    ],
+)
+def test_a_pickle_of_nonsense_is_refused_in_one_line(tmp_path, data):
+    with pytest.raises(UserError, match="damaged, or not written by torch") as caught:
+        read_pickle(with_pickle(tmp_path / "x.model", data))
+    assert "\n" not in str(caught.value)

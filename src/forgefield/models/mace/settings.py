@@ -1,8 +1,8 @@
 """The hyperparameters of a MACE model, stored as ``config`` of its potential."""
 
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 # mace-torch's names
 InteractionName = Literal[
@@ -86,26 +86,26 @@ class MaceSettings(BaseModel):
         silu_factor, gate_factor: constants that multiply every SiLU, and every activation of a readout.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    r_max: float
-    hidden_channels: int
-    hidden_l_max: tuple[int, ...] = ()
-    l_max: int
-    correlation: tuple[int, ...]
+    r_max: PositiveFloat
+    hidden_channels: PositiveInt
+    hidden_l_max: tuple[NonNegativeInt, ...] = ()
+    l_max: NonNegativeInt
+    correlation: Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
     interactions: tuple[InteractionName, ...]
-    source_channels: tuple[int, ...] = ()
-    source_l_max: tuple[int, ...] = ()
+    source_channels: tuple[PositiveInt, ...] = ()
+    source_l_max: tuple[NonNegativeInt, ...] = ()
     agnostic_product: bool = False
-    n_bessel: int
+    n_bessel: PositiveInt
     radial_type: Literal["bessel", "gaussian", "chebyshev"] = "bessel"
     distance_transform: Literal["Agnesi", "Soft"] | None = None
-    polynomial_cutoff: int
+    polynomial_cutoff: PositiveInt
     apply_cutoff: bool = True
     pair_repulsion: bool = False
-    radial_mlp: tuple[int, ...]
+    radial_mlp: tuple[PositiveInt, ...]
     readouts: tuple[ReadoutName, ...] = ()
-    mlp_channels: int
+    mlp_channels: PositiveInt
     gate: Literal["silu", "tanh", "abs"] | None = "silu"
     avg_num_neighbors: float = 1.0
     scale: float = 1.0
@@ -128,6 +128,11 @@ class MaceSettings(BaseModel):
         for name, value in defaults.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, value)
+        for name in ("interactions", "hidden_l_max", "source_channels", "source_l_max"):
+            if len(getattr(self, name)) != n:
+                raise ValueError(f"{name} has {len(getattr(self, name))} entries, expected {n}, as correlation has")
+        if len(self.readouts) not in (1, n):
+            raise ValueError(f"readouts has {len(self.readouts)} entries, expected {n} or 1")
         return self
 
     @property

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from forgefield.errors import UserError
 from forgefield.models.mace.settings import InteractionName
+from forgefield.models.mace.torch_messages import REFUSED
 from forgefield.models.mace.torch_names import activation_name, irreps_text, natural
 from forgefield.models.mace.torch_readouts import unsupported_readouts
 
@@ -17,19 +18,25 @@ CONVERTED = {
     "oeq_config": "it was converted for OpenEquivariance; convert it back with python -m mace.cli.convert_oeq_e3nn",
 }
 
+WRAPPERS = {
+    "OptimizedModule": "a model compiled by torch.compile; save what it holds: torch.save(model._orig_mod, path)",
+    "DataParallel": "a wrapper for several devices; save what it holds: torch.save(model.module, path)",
+    "DistributedDataParallel": "a wrapper for several devices; save what it holds: torch.save(model.module, path)",
+}
+
 
 def check_supported(module: Any) -> None:
     """Raise a UserError that names the first part of the model that has no counterpart here."""
     reason = next(_unsupported(module), None)
     if reason:
         way_out = "" if ";" in reason else "; choose a foundation model without it"
-        raise UserError(f"this mace-torch model cannot be imported: {reason}{way_out}")
+        raise UserError(f"{REFUSED}: {reason}{way_out}")
 
 
 def _unsupported(module: Any) -> Iterator[str]:
     name = type(module).__name__
     if name not in ("MACE", "ScaleShiftMACE"):
-        yield f"its class is {name}, expected MACE or ScaleShiftMACE"
+        yield f"its class is {name}, {WRAPPERS.get(name, 'expected MACE or ScaleShiftMACE')}"
         return
     if any("lora_" in name for name, _ in module.named_parameters()):
         yield "it has LoRA layers; merge them with mace.modules.lora.merge_lora_weights and save it again"
@@ -38,6 +45,7 @@ def _unsupported(module: Any) -> Iterator[str]:
         yield "it was built with use_so3"
     for block in (*module.interactions, *module.products):
         yield from (text for key, text in CONVERTED.items() if getattr(getattr(block, key, None), "enabled", False))
+    yield from _unsupported_elements([int(z) for z in module.atomic_numbers])
     yield from _unsupported_radial(module)
     for product in module.products:
         yield from _unsupported_product(product)
@@ -45,8 +53,16 @@ def _unsupported(module: Any) -> Iterator[str]:
     yield from unsupported_readouts(module)
 
 
+def _unsupported_elements(numbers: list[int]) -> Iterator[str]:
+    if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, 119)):
+        yield f"its atomic_numbers are {', '.join(map(str, numbers))}, expected different ones from 1 to 118"
+
+
 def _unsupported_radial(module: Any) -> Iterator[str]:
     radial = module.radial_embedding
+    r_max, of_polynomial = float(module.r_max), float(radial.cutoff_fn.r_max)
+    if r_max != of_polynomial:
+        yield f"its cutoffs disagree: r_max is {r_max}, radial_embedding.cutoff_fn.r_max is {of_polynomial}"
     basis = type(radial.bessel_fn).__name__
     if basis not in RADIAL_TYPES:
         yield f"its radial basis is {basis}, expected {', '.join(RADIAL_TYPES)}"

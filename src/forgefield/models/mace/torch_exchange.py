@@ -4,20 +4,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import ValidationError
 
+from forgefield.config.messages import first_problem
 from forgefield.errors import UserError
-from forgefield.models.mace.names import RADIAL, REPULSION, TRANSFORM, buffer_name
+from forgefield.models.mace.buffers import COEFFICIENT, mace_buffer_names
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.mace.shapes import parameter_shapes
+from forgefield.models.mace.stored import wrong_parameter
 from forgefield.models.mace.torch_checks import check_supported
 from forgefield.models.mace.torch_heads import choose_head, heads_of, single_head
+from forgefield.models.mace.torch_messages import REFUSED, SAVE_AGAIN, in_words
 from forgefield.models.mace.torch_module import fill_module, new_module
 from forgefield.models.mace.torch_settings import read_settings
-from forgefield.models.potential import Potential
+from forgefield.models.potential import Potential, not_finite
 
-RADIAL_BUFFERS = {"bessel": ("bessel_weights", "prefactor"), "gaussian": ("gaussian_weights",), "chebyshev": ("n",)}
-TRANSFORM_BUFFERS = {None: (), "Agnesi": ("q", "p", "a", "covalent_radii"), "Soft": ("alpha", "covalent_radii")}
-REPULSION_BUFFERS = ("c", "p", "covalent_radii", "a_exp", "a_prefactor")
 SHIFTS, SCALE, SHIFT = "atomic_energies_fn.atomic_energies", "scale_shift.scale", "scale_shift.shift"
 
 
@@ -29,8 +30,24 @@ def from_torch(module: Any, head: str | None = None) -> Potential:
         head: which of several heads to take; the others are left out.
 
     Raises:
-        UserError: the model has a part that has no counterpart here, or no such head; the message names it.
+        UserError: the model has a part that has no counterpart here, lacks one, holds a number that is not finite, or
+            has no such head; the message names it.
     """
+    try:
+        potential = _read(module, head)
+        lost = not_finite(potential)
+    except UserError:
+        raise
+    except ValidationError as error:
+        raise UserError(f"{REFUSED}: {first_problem(error, MaceSettings)}; {SAVE_AGAIN}") from error
+    except Exception as error:  # a file can hold anything in any place
+        raise UserError(f"{REFUSED}: its layout is unexpected ({in_words(error)}); {SAVE_AGAIN}") from error
+    if lost:
+        raise UserError(f"{REFUSED}: {lost} is NaN or infinite; choose another foundation model")
+    return potential
+
+
+def _read(module: Any, head: str | None) -> Potential:
     check_supported(module)
     heads = heads_of(module)
     chosen = choose_head(heads, head)
@@ -87,41 +104,22 @@ def _origin(module: Any, tensors: dict[str, torch.Tensor], head: str) -> dict[st
 
 
 def _buffers(module: Any, tensors: dict[str, torch.Tensor], settings: MaceSettings) -> dict[str, np.ndarray]:
-    """The fixed arrays that a model's results depend on, by mace-torch's names."""
-    names = [RADIAL + name for name in RADIAL_BUFFERS[settings.radial_type]]
-    names += [TRANSFORM + name for name in TRANSFORM_BUFFERS[settings.distance_transform]]
-    names += [REPULSION + name for name in REPULSION_BUFFERS if settings.pair_repulsion]
-    names += [
-        buffer_name(layer.index, degree, order)
-        for layer in settings.layers
-        for degree in range(layer.output_l_max + 1)
-        for order in range(1, layer.correlation + 1)
-    ]
+    names = mace_buffer_names(settings)
     missing = [name for name in names if name not in tensors]
     if missing:
-        raise UserError(
-            f"this mace-torch model cannot be imported: it has no {missing[0]}; save it again with mace-torch 0.3.16"
-        )
+        raise UserError(f"{REFUSED}: it has no {missing[0]}; {SAVE_AGAIN}")
     buffers = {name: tensors[name].numpy() for name in names}
     if settings.radial_type == "gaussian":
-        # mace-torch keeps the width of the Gaussians apart from its buffers, in float64
-        buffers[RADIAL + "coeff"] = np.array(module.radial_embedding.bessel_fn.coeff)
+        buffers[COEFFICIENT] = np.array(float(module.radial_embedding.bessel_fn.coeff))
     return buffers
 
 
 def _check_parameters(trained: dict[str, torch.Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
     """Nothing that was trained may be left behind."""
-    found = {name: tuple(tensor.shape) for name, tensor in trained.items()}
-    differing = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
-    if differing:
-        name = differing[0]
-        raise UserError(
-            f"this mace-torch model cannot be imported: parameter {name} has shape {found.get(name)}, "
-            f"expected {shapes.get(name)}; choose another foundation model"
-        )
+    if wrong := wrong_parameter({name: tuple(tensor.shape) for name, tensor in trained.items()}, shapes):
+        raise UserError(f"{REFUSED}: {wrong}; {SAVE_AGAIN}, or choose another model")
     unusual = {str(t.dtype).removeprefix("torch.") for t in trained.values()} - {"float32", "float64"}
     if unusual:
         raise UserError(
-            f"this mace-torch model cannot be imported: its weights are {unusual.pop()}, expected float32 or float64; "
-            "convert it with .float()"
+            f"{REFUSED}: its weights are {unusual.pop()}, expected float32 or float64; convert it with .float()"
         )

@@ -9,12 +9,13 @@ import zipfile
 from collections import OrderedDict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
 
 from forgefield.errors import UserError
+from forgefield.models.mace.torch_messages import in_words
 from forgefield.models.mace.torch_record import Record, record_class
 
 DTYPES = {
@@ -37,10 +38,26 @@ def read_pickle(path: Path) -> Record:
     """The object in a file written by ``torch.save``, inert, its tensors on the CPU wherever they were.
 
     Raises:
-        UserError: the file is of another format.
+        UserError: the file is damaged or of another format.
     """
+    with open(path, "rb") as file:
+        content = _content(path, file)
+    if isinstance(content, dict):
+        raise UserError(
+            f"{path}: holds a dictionary such as a state_dict or a checkpoint, expected a whole mace-torch model; "
+            "save the whole module: torch.save(model, path)"
+        )
+    if not isinstance(content, Record):
+        raise UserError(
+            f"{path}: holds a {type(content).__name__}, expected a whole mace-torch model; "
+            "save the module itself: torch.save(model, path)"
+        )
+    return content
+
+
+def _content(path: Path, file: BinaryIO) -> Any:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             if any(name.endswith("/constants.pkl") for name in names):
                 raise UserError(f"{path}: a compiled TorchScript model; give the .model file that it was compiled from")
@@ -49,18 +66,19 @@ def read_pickle(path: Path) -> Record:
                 raise UserError(f"{path}: no model saved by torch.save; give a mace-torch .model file")
             if f"{root}byteorder" in names and archive.read(f"{root}byteorder") != b"little":
                 raise UserError(f"{path}: was saved on a big-endian machine; save it again on a little-endian one")
-            with archive.open(f"{root}data.pkl") as file:
-                content = _Unpickler(file, archive, root).load()
+            with archive.open(f"{root}data.pkl") as pickled:
+                return _Unpickler(pickled, archive, root).load()
+    except UserError:
+        raise
     except zipfile.BadZipFile:
         raise UserError(
             f"{path}: neither a whole file of torch.save nor of its present format; "
             "download it again, or load it with mace-torch and save it with torch.save"
         ) from None
-    except (pickle.UnpicklingError, KeyError, EOFError, RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: damaged, or not written by torch.save ({error}); download it again") from None
-    if not isinstance(content, Record):
-        raise UserError(f"{path}: holds a {type(content).__name__}, expected a whole mace-torch model")
-    return content
+    except Exception as error:  # damaged bytes can ask for anything
+        raise UserError(
+            f"{path}: damaged, or not written by torch.save ({in_words(error)}); download it again"
+        ) from error
 
 
 class _Unpickler(pickle.Unpickler):

@@ -33,7 +33,7 @@ def unsupported_readouts(module: Any) -> Iterator[str]:
 
 def _per_head(module: Any) -> Iterator[tuple[str, Any]]:
     yield "atomic energies", module.atomic_energies_fn.atomic_energies
-    if hasattr(module, "scale_shift"):
+    if type(module).__name__ == "ScaleShiftMACE":
         yield "scales", module.scale_shift.scale.reshape(-1)
         yield "shifts", module.scale_shift.shift.reshape(-1)
 

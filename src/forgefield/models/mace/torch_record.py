@@ -6,12 +6,15 @@ from typing import Any
 
 import torch
 
+from forgefield.models.mace.torch_messages import MissingPartError
+
 
 class Record:
     """An inert stand-in for an object of a class that a pickle names.
 
     It keeps what the pickle passes to the class and afterwards to the object. For a torch module it offers what reading
-    takes: attributes, items, ``state_dict`` and ``named_parameters``. ``type(record).__name__`` is the class's name.
+    takes: attributes, items, ``state_dict`` and ``named_parameters``. ``type(record).__name__`` is the class's name. An
+    attribute that it lacks is a :class:`~forgefield.models.mace.torch_messages.MissingPartError`.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Record":
@@ -41,7 +44,7 @@ class Record:
         for group in ("_parameters", "_buffers", "_modules"):
             if name in (self.state.get(group) or {}):
                 return self.state[group][name]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        raise MissingPartError(name, type(self).__name__)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._members())

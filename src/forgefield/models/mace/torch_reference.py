@@ -15,6 +15,7 @@ import torch
 from forgefield.data.neighbors import neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
+from forgefield.models.mace.torch_messages import SAVE_AGAIN, in_words
 
 KNOWN_WARNINGS = (
     "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected",
@@ -74,9 +75,8 @@ def load_pickle(path: Path) -> torch.nn.Module:
             module = torch.load(path, map_location="cpu", weights_only=False)
         except Exception as error:
             raise UserError(
-                f"{path}: mace-torch cannot rebuild this model ({type(error).__name__}: {error}); "
-                "save it again with mace-torch 0.3.16"
-            ) from None
+                f"{path}: mace-torch cannot rebuild this model ({in_words(error)}); {SAVE_AGAIN}"
+            ) from error
     if not isinstance(module, torch.nn.Module):
         raise UserError(f"{path}: holds a {type(module).__name__}, expected a whole mace-torch model")
     return module

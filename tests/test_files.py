@@ -1,0 +1,28 @@
+import pytest
+
+from forgefield.errors import UserError
+from forgefield.files import atomic_directory, atomic_file, read_json, write_json
+
+
+def test_json_comes_back(tmp_path):
+    write_json(tmp_path / "a.json", {"b": [1, None]})
+    assert read_json(tmp_path / "a.json") == {"b": [1, None]}
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff{}", b"[" * 100_000])
+def test_a_file_that_is_not_json_is_named_in_one_line(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.json: not JSON \(.*\); remove it") as caught:
+        read_json(tmp_path / "a.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_error_names_the_path_that_was_asked_for(tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(IsADirectoryError) as caught, atomic_file(tmp_path / "there") as temporary:
+        temporary.write_text("x")
+    assert caught.value.filename == str(tmp_path / "there")
+    with pytest.raises(FileNotFoundError) as caught, atomic_directory(tmp_path / "new") as temporary:
+        (temporary / "a" / "b").write_text("x")
+    assert caught.value.filename == str(tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
