@@ -133,3 +133,43 @@ def test_a_copy_gives_the_same(calculator):
     other = molecule("H2O")
     other.calc = copy.deepcopy(calculator)
     assert other.get_potential_energy() == atoms.get_potential_energy()
+
+
+@pytest.mark.parametrize("pbc", [(True, True, False), (True, False, False)])
+def test_the_stress_of_a_slab_or_wire_is_per_volume_of_its_own_cell(calculator, pbc):
+    atoms = Atoms("OH", [[0.0, 0.0, 0.0], [1.0, 0.2, 0.1]], cell=[2.7, 3.1, 20.0], pbc=pbc)
+    atoms.calc = calculator
+    numerical = calculate_numerical_stress(atoms, eps=1e-5)
+    assert np.abs(numerical).max() > 1e-3
+    np.testing.assert_allclose(atoms.get_stress(), numerical, atol=1e-7)
+
+
+def test_a_slab_without_a_third_vector_has_no_stress(calculator):
+    atoms = Atoms("OH", [[0.0, 0.0, 0.0], [1.0, 0.2, 0.1]], cell=[2.7, 3.1, 0.0], pbc=(True, True, False))
+    atoms.calc = calculator
+    with pytest.raises(PropertyNotImplementedError):
+        atoms.get_stress()
+
+
+@pytest.mark.parametrize(
+    ("atoms", "message"),
+    [
+        (Atoms("OH", [[0.0, 0.0, 0.0], [np.nan, 0.0, 0.0]]), "position of atom 1 NaN or infinite"),
+        (Atoms("O", cell=[np.inf, 3.0, 3.0], pbc=True), "cell NaN or infinite"),
+        (Atoms(), "no atoms"),
+    ],
+)
+def test_atoms_that_are_none_are_refused_in_one_line(calculator, atoms, message):
+    atoms.calc = calculator
+    with pytest.raises(UserError, match=message) as caught:
+        atoms.get_potential_energy()
+    assert "\n" not in str(caught.value)
+
+
+def test_results_that_are_no_numbers_are_refused(random_mace, tmp_path):
+    potential = random_mace(scale=1e308)
+    save_potential(potential, tmp_path / "model")
+    atoms = molecule("H2O")
+    atoms.calc = ForgefieldCalculator(tmp_path / "model")
+    with pytest.raises(UserError, match=r"the model gives \w+ NaN or infinite"):
+        atoms.get_potential_energy()

@@ -23,7 +23,8 @@ class ForgefieldCalculator(Calculator):
         precision: ``float64``, or ``float32``, which is faster and good to about 1e-4 eV/Å.
 
     Raises:
-        UserError: no potential there or, on calculation, an element that it does not know.
+        UserError: no potential there or, on calculation, no atoms, an element that it does not know, or a position or
+            result that is not finite.
     """
 
     implemented_properties = ("energy", "free_energy", "forces", "stress")
@@ -37,7 +38,7 @@ class ForgefieldCalculator(Calculator):
     def calculate(
         self, atoms: Atoms | None = None, properties: Any = ("energy",), system_changes: Any = all_changes
     ) -> None:
-        """Fill ``results``; stress only where there is a periodic cell."""
+        """Fill ``results``; stress only where there is a periodic cell with a volume, by which virials are divided."""
         super().calculate(atoms, properties, system_changes)
         (prediction,) = self._predictor(
             [Structure(self.atoms.numbers, self.atoms.positions, np.array(self.atoms.cell), self.atoms.pbc)]

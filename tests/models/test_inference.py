@@ -152,3 +152,29 @@ def test_precision_is_kept_from_and_left_to_the_caller(tiny, structures, outside
 def _one(predictor, structures, which, replacement):
     """The prediction for a replaced structure; the batch keeps its shape, so nothing is compiled again."""
     return list(predictor([*structures[:which], replacement, *structures[which + 1 :]]))[which]
+
+
+def test_results_that_are_no_numbers_name_the_frame(potential, structures):
+    name = "readouts.0.linear.weight"
+    lost = replace(potential, parameters=dict(potential.parameters) | {name: potential.parameters[name] * np.inf})
+    with pytest.raises(UserError, match="frame 4: the model gives energy NaN or infinite") as caught:
+        list(predict(lost, structures[4:]))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"positions": np.array([[0.0, 0.0, 0.0], [0.0, np.nan, 0.0]])}, "frame 4: position of atom 1 NaN or infinite"),
+        ({"cell": np.full((3, 3), np.inf)}, "frame 4: cell NaN or infinite"),
+        ({"numbers": np.zeros(0, int), "positions": np.zeros((0, 3))}, "frame 4: no atoms"),
+    ],
+)
+def test_a_structure_that_is_none_is_refused_by_frame(potential, structures, changes, message):
+    with pytest.raises(UserError, match=message):
+        list(predict(potential, [replace(structures[4], **changes)]))
+
+
+def test_an_unknown_precision_is_refused(potential):
+    with pytest.raises(UserError, match=r"precision 'float16': unknown; did you mean float\d\d\?"):
+        predict(potential, [], precision="float16")

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from ase.data import chemical_symbols
 
+from forgefield.config.messages import did_you_mean
 from forgefield.data.batching import Capacity, Graph, needed_capacity, pack_graph, shift_energy
 from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
 from forgefield.data.structures import Structure
@@ -16,6 +17,7 @@ from forgefield.models.energy import energy_and_forces, energy_forces_virial, en
 from forgefield.models.kernels import AskedKernels
 from forgefield.models.potential import Potential
 
+PRECISIONS = ("float64", "float32")
 # atoms x neighbor slots of one batch; bounds its memory whatever the sizes of the structures
 MAX_SLOTS = 65536
 # new shapes grow on a ladder of this ratio, and a compiled shape is used again up to twice the needed work
@@ -55,6 +57,8 @@ class Predictor:
         ``kernels`` is as the key of that name in the configuration.
         """
         self.potential, self.batch, self.virial = potential, batch, virial
+        if precision not in PRECISIONS:
+            raise UserError(f"precision {precision!r}: unknown{did_you_mean(precision, PRECISIONS)}")
         self.dtype = np.dtype(precision)
         energy = energy_function(potential, kernels)
         self._evaluate = jax.jit(energy_forces_virial(energy) if virial else energy_and_forces(energy))
@@ -66,7 +70,8 @@ class Predictor:
         """Predictions in the order of ``structures`` (Å).
 
         Raises:
-            UserError: a structure has an element that the potential does not know; names frame and element.
+            UserError: a structure is empty or has an element that the potential does not know, or a number that goes in
+                or comes out is not finite; names the frame.
         """
         for group, pairs in self._groups(structures):
             yield from self._predict(group, pairs)
@@ -79,6 +84,7 @@ class Predictor:
         group: list[Structure] = []
         pairs: list[NeighborPairs] = []
         for structure in structures:
+            check_numbers(structure)
             check_elements(structure, self.potential)
             found = neighbor_pairs(structure, self.potential.cutoff)
             needed = needed_capacity([*group, structure], [*pairs, found])
@@ -107,11 +113,13 @@ class Predictor:
         start = 0
         for i, structure in enumerate(group):
             end = start + len(structure)
-            yield Prediction(
+            prediction = Prediction(
                 float(energies[i]) + shift_energy(structure, self.potential.energy_shifts),
                 forces[start:end],
                 _stress(virials[0][i], structure) if virials else None,
             )
+            check_finite(prediction, structure)
+            yield prediction
             start = end
 
     def _pack(self, group: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Graph:
@@ -129,6 +137,28 @@ def predict(
 ) -> Iterator[Prediction]:
     """Stream predictions in order; see :class:`Predictor`, which to keep for repeated use."""
     return Predictor(potential, batch=batch, precision=precision, virial=virial)(structures)
+
+
+def check_numbers(structure: Structure) -> None:
+    """Refuse a structure without atoms, or with a position or cell that is no number."""
+    if not len(structure):
+        raise UserError(f"frame {structure.source_index}: no atoms; remove the frame")
+    lost = np.flatnonzero(~np.isfinite(structure.positions).all(axis=1))
+    if len(lost):
+        raise UserError(f"frame {structure.source_index}: position of atom {lost[0]} NaN or infinite; repair the frame")
+    if not np.isfinite(structure.cell).all():
+        raise UserError(f"frame {structure.source_index}: cell NaN or infinite; repair the frame")
+
+
+def check_finite(prediction: Prediction, structure: Structure) -> None:
+    """Refuse results that are no numbers."""
+    for name in ("energy", "forces", "stress"):
+        value = getattr(prediction, name)
+        if value is not None and not np.isfinite(value).all():
+            raise UserError(
+                f"frame {structure.source_index}: the model gives {name} NaN or infinite; "
+                "look at the frame's distances, or choose another model"
+            )
 
 
 def check_elements(structure: Structure, potential: Potential) -> None:

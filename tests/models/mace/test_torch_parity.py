@@ -6,6 +6,7 @@ import torch
 from ase.data import covalent_radii
 
 from forgefield.errors import UserError
+from forgefield.models.mace import torch_parity
 from forgefield.models.mace.torch_exchange import from_torch
 from forgefield.models.mace.torch_parity import check_parity, checked_directory, checked_pickle
 from forgefield.models.mace.torch_reference import exact_forces, reference
@@ -35,6 +36,7 @@ def test_the_samples_hold_every_element_and_every_kind_of_surroundings():
     cells = [s for s in structures if s.pbc.all()]
     assert min(np.linalg.norm(s.cell, axis=1).max() for s in cells) < 3.5
     assert any(np.linalg.det(s.cell) < 0 for s in cells)
+    assert {1, 2} <= {int(s.pbc.sum()) for s in structures if s.volume > 0}
 
 
 def test_a_model_with_repulsion_agrees_and_the_check_sees_every_constant(repulsive):
@@ -43,7 +45,7 @@ def test_a_model_with_repulsion_agrees_and_the_check_sees_every_constant(repulsi
     assert 0 < max(report["relative_differences"].values()) < 1e-11
     for name in ("pair_repulsion_fn.a_exp", "radial_embedding.distance_transform.q"):
         buffers = dict(potential.buffers) | {name: potential.buffers[name] * (1 + 1e-7)}
-        with pytest.raises(UserError, match=r"here: the imported model's \w+ differs from mace-torch's by"):
+        with pytest.raises(UserError, match=r"here: the imported model differs from mace-torch's in its \w+ by"):
             check_parity("here", replace(potential, buffers=buffers), repulsive)
 
 
@@ -84,3 +86,39 @@ def test_chebyshev_functions_get_the_derivative_that_torch_leaves_out(build_mace
     after = reference(exact_forces(module), structure)
     assert after.energy == pytest.approx(before.energy, rel=1e-12)
     assert after.forces[0, 0] == pytest.approx(slope, rel=1e-6)
+
+
+def test_a_model_that_gives_no_numbers_fails(repulsive, monkeypatch):
+    potential = from_torch(repulsive)
+    name = "readouts.0.linear.weight"
+    lost = replace(potential, parameters=dict(potential.parameters) | {name: potential.parameters[name] * np.nan})
+    with pytest.raises(UserError, match="here: on sample structures: frame 0: the model gives energy NaN or infinite"):
+        check_parity("here", lost, repulsive)
+
+
+@pytest.mark.parametrize(("quantity", "frame"), [("energy", 0), ("energy", 8), ("forces", 3), ("virial", 6)])
+def test_a_reference_that_gives_no_numbers_fails(repulsive, monkeypatch, quantity, frame):
+    """In the first structure as in a later one: NaN is neither larger nor smaller than what came before."""
+
+    def lost(module, structure, head):
+        result = reference(module, structure, head)
+        if structure.source_index != frame:
+            return result
+        return result._replace(**{quantity: getattr(result, quantity) * np.nan})
+
+    monkeypatch.setattr(torch_parity, "reference", lost)
+    with pytest.raises(UserError, match=rf"differs from mace-torch's in its {quantity} by nan"):
+        check_parity("here", from_torch(repulsive), repulsive)
+
+
+def test_slabs_and_wires_are_compared(repulsive, monkeypatch):
+    """A virial that is wrong only where some directions are open does not pass."""
+
+    def wrong(module, structure, head):
+        result = reference(module, structure, head)
+        open_directions = 0 < structure.pbc.sum() < 3
+        return result._replace(virial=result.virial * (1 + 1e-9)) if open_directions else result
+
+    monkeypatch.setattr(torch_parity, "reference", wrong)
+    with pytest.raises(UserError, match=r"differs from mace-torch's in its virial by 1\.0e-09"):
+        check_parity("here", from_torch(repulsive), repulsive)
