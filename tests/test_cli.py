@@ -11,6 +11,7 @@ import pytest
 
 from forgefield import __version__
 from forgefield.cli import main
+from forgefield.models.potential import save_potential
 
 STAGES = ("convert", "import-model", "statistics", "train", "evaluate", "plot")
 MODELS = {"tiny": {"elements": ["H", "O"]}}
@@ -104,6 +105,11 @@ def test_convert_reads_a_file_and_overrides_and_knows_the_usual_place(forgefield
         (["evaluate", "-c", json.dumps(CONFIG)], "results/models/tiny"),
         (["plot", "-c", json.dumps(CONFIG)], "results/runs/water-tiny-jax"),
         (["predict", "model", "in.xyz", "-o", "out.xyz"], "model: no model here"),
+        (
+            ["export", "model", "-o", "out.model", "--dtype", "float16"],
+            "--dtype float16: no such precision; did you mean",
+        ),
+        (["export", "model", "-o", "."], "--output .: a directory"),
     ],
 )
 def test_a_mistake_ends_with_one_line_and_exit_code_2(forgefield, arguments, message):
@@ -130,3 +136,23 @@ def test_a_usage_mistake_ends_with_exit_code_2_and_no_traceback(forgefield):
     assert code == 2
     assert "--dataset" in errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("verb", ["predict", "export"])
+def test_a_damaged_model_is_named(forgefield, tmp_path, random_mace, verb):
+    save_potential(random_mace(), tmp_path / "model")
+    (tmp_path / "in.xyz").write_text("1\n\nH 0 0 0\n")
+    arguments = ["predict", "model", "in.xyz", "-o", "out.xyz"] if verb == "predict" else ["export", "model", "-o", "o"]
+    for text in ("{", (tmp_path / "model" / "model.json").read_text().replace('"r_max"', '"r_mxa"')):
+        (tmp_path / "model" / "model.json").write_text(text)
+        code, output, errors = forgefield(*arguments)
+        assert (code, output, errors.count("\n")) == (2, "", 1)
+        assert errors.startswith("error: model/model.json: ")
+
+
+def test_an_unknown_precision_of_predictions_is_one_line(forgefield, tmp_path, random_mace):
+    save_potential(random_mace(), tmp_path / "model")
+    (tmp_path / "in.xyz").write_text("1\n\nH 0 0 0\n")
+    code, _, errors = forgefield("predict", "model", "in.xyz", "-o", "out.xyz", "--precision", "float16")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert errors.startswith("error: precision 'float16': unknown; did you mean float")

@@ -46,3 +46,7 @@ def test_a_key_of_foundation_models_without_foundation(mistake, key, value):
 
 def test_a_pickled_foundation_without_sha256_is_left_to_the_import(load):
     assert load("models.small.foundation=small.model").models["small"].sha256 is None
+
+
+def test_a_checksum_may_be_in_upper_case():
+    assert ModelConfig(foundation="small.model", sha256="AB" * 32).sha256 == "ab" * 32

@@ -42,23 +42,29 @@ sys.modules["forgefield"] = None
 import numpy as np
 from ase.io import read
 from mace.calculators import MACECalculator
+from mace.data import get_neighborhood
 results = []
 for atoms in read("structures.traj", ":"):
     atoms.calc = MACECalculator("small.model", default_dtype="float64")
-    stress = atoms.get_stress(voigt=False) if atoms.pbc.all() else np.zeros((3, 3))
-    results.append(np.concatenate([[atoms.get_potential_energy()], atoms.get_forces().ravel(), stress.ravel()]))
+    # a cell of mace-torch's own in open directions
+    cell = get_neighborhood(atoms.positions, 3.0, tuple(atoms.pbc), np.array(atoms.cell))[3]
+    virial = -atoms.get_stress(voigt=False) * abs(np.linalg.det(cell)) if atoms.pbc.any() else np.zeros((3, 3))
+    results.append(np.concatenate([[atoms.get_potential_energy()], atoms.get_forces().ravel(), virial.ravel()]))
 np.savez("results.npz", *results)
 """
 
 
 def test_mace_torchs_calculator_gives_the_same_numbers_without_this_package(trained, exported, structures):
+    """Virials, not stresses, for mace-torch divides those of slabs and wires by the volume of a cell of its own."""
+    wire = replace(structures[1], pbc=np.array([True, False, False]))
+    structures = [*structures, wire]
     folder = exported.parent
     write(folder / "structures.traj", [Atoms(s.numbers, s.positions, cell=s.cell, pbc=s.pbc) for s in structures])
     subprocess.run([sys.executable, "-W", "ignore", "-c", CLIENT], cwd=folder, check=True, capture_output=True)
     results = np.load(folder / "results.npz")
     for i, ours in enumerate(predict(load_potential(trained), structures, virial=True)):
-        stress = ours.stress if structures[i].pbc.all() else np.zeros((3, 3))
-        expected = np.concatenate([[ours.energy], ours.forces.ravel(), stress.ravel()])
+        virial = -ours.stress * structures[i].volume if structures[i].pbc.any() else np.zeros((3, 3))
+        expected = np.concatenate([[ours.energy], ours.forces.ravel(), virial.ravel()])
         np.testing.assert_allclose(results[f"arr_{i}"], expected, rtol=1e-12, atol=1e-11)
 
 
@@ -109,6 +115,10 @@ def test_what_cannot_be_exported_leaves_nothing(trained, tmp_path):
     save_potential(other, tmp_path / "other")
     with pytest.raises(UserError, match="architecture 'python' cannot be exported to mace"):
         export_model(tmp_path / "other", tmp_path / "x.model")
+    with pytest.raises(UserError, match=r"--dtype float16: no such precision; did you mean float\d\d\?"):
+        export_model(trained, tmp_path / "x.model", dtype="float16")
+    with pytest.raises(UserError, match=rf"--output {tmp_path}: a directory; give the name of a file"):
+        export_model(trained, tmp_path)
     assert not (tmp_path / "x.model").exists()
 
 
@@ -123,3 +133,13 @@ def test_forces_that_mace_torch_gets_wrong_are_announced(make_potential, tmp_pat
     )
     save_potential(chebyshev, tmp_path / "model")
     assert "only energies will agree" in export_model(tmp_path / "model", tmp_path / "x.model")
+
+
+def test_a_constant_that_depends_on_torchs_default_is_announced(make_potential, tmp_path):
+    potential = make_potential(correlation=(1,), interactions=("RealAgnosticInteractionBlock",), l_max=1)
+    constants = {"c": np.full(4, 0.25), "p": np.array(6), "covalent_radii": np.ones(119)}
+    constants |= {"a_exp": np.array(0.3), "a_prefactor": np.array(0.4543)}
+    buffers = dict(potential.buffers) | {f"pair_repulsion_fn.{name}": value for name, value in constants.items()}
+    config = potential.config | {"pair_repulsion": True}
+    save_potential(replace(potential, config=config, buffers=buffers), tmp_path / "model")
+    assert "ZBL repulsion in torch's default precision" in export_model(tmp_path / "model", tmp_path / "x.model")

@@ -1,7 +1,7 @@
 """The verb that takes a trained model to other programs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as NAME.model.")],
     to: Annotated[str, typer.Option(metavar="FORMAT", help="`mace`: a model file of mace-torch.")] = "mace",
     dtype: Annotated[
-        Literal["float64", "float32"] | None, typer.Option(help="Precision of the file; else the model's own.")
+        str | None, typer.Option(metavar="float64|float32", help="Precision of the file; else the model's own.")
     ] = None,
 ) -> None:
     """Write a model as the file of another program, for its ASE calculator or its LAMMPS interface."""

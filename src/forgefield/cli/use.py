@@ -1,7 +1,7 @@
 """Verbs for afterwards: predict with a trained model, and ask what this machine can run."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -11,7 +11,9 @@ def predict(
     file: Annotated[Path, typer.Argument(help="Structures in any format that ASE reads.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The extended XYZ file to write.")],
     batch: Annotated[int, typer.Option(min=1, help="Structures per call of the model.")] = 32,
-    precision: Annotated[Literal["float64", "float32"], typer.Option(help="Of the model's arithmetic.")] = "float64",
+    precision: Annotated[
+        str, typer.Option(metavar="float64|float32", help="Precision of the model's arithmetic.")
+    ] = "float64",
 ) -> None:
     """Write energy (eV), forces (eV/Å) and, for periodic cells, stress (eV/Å³) of each structure of a file."""
     from forgefield.evaluation.predict import predict_file

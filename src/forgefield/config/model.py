@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from ase.data import atomic_numbers
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -23,6 +24,11 @@ def _elements(symbols: list[str]) -> list[str]:
     return sorted(symbols, key=atomic_numbers.__getitem__)
 
 
+def _lower_case(digits: Any) -> Any:
+    """Some programs print checksums in upper case."""
+    return digits.lower() if isinstance(digits, str) else digits
+
+
 class ModelConfig(Section):
     """One model: with `foundation` a pretrained one, which has its own shape; without, one to train from scratch."""
 
@@ -33,7 +39,7 @@ class ModelConfig(Section):
     """Path of the pretrained model: a directory made by forgefield or a mace-torch `.model` file. Not given: random
     initial parameters."""
 
-    sha256: Annotated[str, Field(pattern=SHA256)] | None = None
+    sha256: Annotated[str, Field(pattern=SHA256), BeforeValidator(_lower_case)] | None = None
     """The sha256 of a `.model` file. Reading such a file can run code in it, so it is read only if its sha256 is listed
     here."""
 

@@ -14,6 +14,11 @@ FORMATS = {"mace": "mace"}
 """Names of formats, and the architecture that each can hold."""
 
 CHEBYSHEV = "; mace-torch leaves the derivative of Chebyshev functions out of its forces, so only energies will agree"
+REPULSION = (
+    "; mace-torch makes a constant of the ZBL repulsion in torch's default precision, so float64 results agree only "
+    "where that is float64, as MACECalculator(..., default_dtype='float64') sets it"
+)
+DTYPES = ("float64", "float32")
 
 
 def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None = None) -> str:
@@ -31,10 +36,15 @@ def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None 
         What was written, in a few words.
 
     Raises:
-        UserError: an unknown format, or one that cannot hold this potential.
+        UserError: an unknown format or precision, a format that cannot hold this potential, or a directory as
+            ``output``.
     """
     if to not in FORMATS:
         raise UserError(f"--to {to}: no such format{did_you_mean(to, FORMATS)}")
+    if dtype not in (None, *DTYPES):
+        raise UserError(f"--dtype {dtype}: no such precision{did_you_mean(dtype, DTYPES)}")
+    if output.is_dir():
+        raise UserError(f"--output {output}: a directory; give the name of a file, such as {output / 'NAME.model'}")
     potential = load_potential(model)
     if potential.architecture != FORMATS[to]:
         raise UserError(f"{model}: a model of architecture {potential.architecture!r} cannot be exported to {to}")
@@ -44,8 +54,9 @@ def export_model(model: Path, output: Path, to: str = "mace", dtype: str | None 
     data = _mace_file(potential, precision)
     with atomic_file(output) as temporary:
         temporary.write_bytes(data)
-    note = CHEBYSHEV if MaceSettings.model_validate(potential.config).radial_type == "chebyshev" else ""
-    return f"{to}, {precision}, energy shifts included{note}"
+    settings = MaceSettings.model_validate(potential.config)
+    notes = CHEBYSHEV * (settings.radial_type == "chebyshev") + REPULSION * settings.pair_repulsion
+    return f"{to}, {precision}, energy shifts included{notes}"
 
 
 def _precision(potential: Potential) -> str:
