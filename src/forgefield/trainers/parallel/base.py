@@ -1,5 +1,7 @@
 """What a training needs to know of the devices that share its batches."""
 
+import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeVar
@@ -76,6 +78,23 @@ class Parallelism(ABC):
         """This process's parts of the batches of an epoch, made ahead in the background."""
         with Prefetch(loader.epoch(epoch)) as batches:
             yield from batches
+
+
+def end_with_error() -> None:
+    """Let an exception that nothing catches end this process at once.
+
+    The clean-up at a normal end waits for the other processes, which wait for this one; without it mpirun, or the
+    broken connection, ends them too.
+    """
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        before(kind, error, trace)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+    sys.excepthook = hook
 
 
 def owned_copies(tree: Any) -> Any:

@@ -14,7 +14,15 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from forgefield.data.batching import Batch
 from forgefield.data.loaders import LoadedBatch
 from forgefield.errors import UserError
-from forgefield.trainers.parallel.base import Finish, Item, Local, Parallelism, Reduction, owned_copies
+from forgefield.trainers.parallel.base import (
+    Finish,
+    Item,
+    Local,
+    Parallelism,
+    Reduction,
+    end_with_error,
+    owned_copies,
+)
 
 AXIS = "data"
 REDUCTIONS = {"mean": jax.lax.pmean, "sum": jax.lax.psum}
@@ -45,6 +53,8 @@ class JaxMesh(Parallelism):
         self.index, self.count = jax.process_index(), jax.process_count()
         first = owners.index(self.index)
         self.local_parts = range(first, first + owners.count(self.index))
+        if self.count > 1:
+            end_with_error()
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._sharded = NamedSharding(mesh, PartitionSpec(AXIS))
 

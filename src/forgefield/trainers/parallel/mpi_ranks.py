@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from forgefield.data.loaders import BatchLoader, LoadedBatch, StructureList
 from forgefield.errors import UserError
-from forgefield.trainers.parallel.base import Finish, Item, Local, Reduction
+from forgefield.trainers.parallel.base import Finish, Item, Local, Reduction, end_with_error
 from forgefield.trainers.parallel.single import SingleDevice
 
 LEAST_MPI4JAX = Version("0.9.0.post1")
@@ -42,7 +42,10 @@ class MpiRanks(SingleDevice):
                 f"parallelism: MPI rank {self.index} sees {seen} devices, expected one; show each rank its own, "
                 "as in CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK"
             )
-        self._sum = _compiled_sum(MPI) if self.count > 1 else None
+        self._sum = None
+        if self.count > 1:
+            self._sum = _compiled_sum(MPI)
+            end_with_error()
 
     def exchange(self, item: Item) -> list[Item]:
         return self._comm.allgather(item)
