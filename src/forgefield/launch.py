@@ -63,7 +63,8 @@ def start(config: RunConfig) -> None:
             together = {COORDINATOR: f"localhost:{_free_port()}", COUNT: str(count)}
             children = [_child(command, environment | together | {INDEX: str(i)}) for i in range(count)]
         code = _wait(children, failure)
-        if failure.exists():
+        # whoever loses its connection to a process that was killed reports that too
+        if failure.exists() and code >= 0:
             _report(failure)
         if code:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
@@ -141,11 +142,9 @@ def _end_with_parent() -> None:
 def _wait(children: Sequence[subprocess.Popen], failure: Path) -> int:
     """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
     try:
-        while any(child.poll() is None for child in children):
-            if failure.exists() or any(child.returncode for child in children):
-                break
+        while None in (codes := [child.poll() for child in children]) and not any(codes) and not failure.exists():
             time.sleep(POLL_SECONDS)
-        return next((child.returncode for child in children if child.returncode), 0)
+        return next((code for code in codes if code), 0)
     finally:
         _end(children)
 
