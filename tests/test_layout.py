@@ -23,7 +23,8 @@ LEVELS = (
     {"trainers"},
     {"evaluation"},
     {"calculators"},
-    {"launch", "doctor"},
+    {"doctor"},
+    {"launch"},
     {"cli"},
 )
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}

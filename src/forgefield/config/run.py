@@ -27,14 +27,14 @@ class RunKeys(Section):
     """Engine of training: `jax`, or `fabric` (PyTorch with Lightning Fabric)."""
 
     parallelism: Literal["auto", "single", "mpi", "jax"] = "auto"
-    """How backend `jax` uses several devices: `single` (one device), `jax` (JAX's own collectives), `mpi` (one process
-    for each device), or `auto` (`single` for one device, else `jax`)."""
+    """How backend `jax` uses several devices: `single` (one device), `jax` (JAX's own collectives, one process for each
+    node), `mpi` (one process for each device), or `auto` (`single` for one device, else `jax`)."""
 
     devices: PositiveInteger = 1
     """Devices on each node: GPUs, or CPU cores where there are none."""
 
     n_nodes: PositiveInteger = 1
-    """Number of nodes."""
+    """Number of nodes; on a machine without Slurm, of processes that each have so many `devices` there."""
 
     training: TrainingConfig = TrainingConfig()
     """Batches, optimizer, learning rate, loss and when to stop."""

@@ -15,12 +15,10 @@ class StoreFile:
 
     Attributes:
         path: the file.
-        rows_read, bytes_read: what was read so far, see :class:`~forgefield.data.store.Store`.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self.rows_read = self.bytes_read = 0
         self._store: Store | None = None
         with Store(self.path) as store:
             self.has_virial, self._length = store.has_virial, len(store)
@@ -36,8 +34,6 @@ class StoreFile:
 
     def close(self) -> None:
         if self._store is not None:
-            self.rows_read += getattr(self._store, "rows_read", 0)
-            self.bytes_read += getattr(self._store, "bytes_read", 0)
             self._store.close()
             self._store = None
 
