@@ -103,6 +103,6 @@ def test_a_diverged_model_is_refused_and_leaves_no_files(run_files, foundation, 
     diverged = {k: np.full_like(v, np.nan) for k, v in foundation.parameters.items()}
     save_potential(replace(foundation, pretrained=False), tmp_path / "scratch")
     save_potential(replace(foundation, parameters=diverged), tmp_path / "run" / "model")
-    with pytest.raises(UserError, match="prediction for frame 100 is not finite"):
+    with pytest.raises(UserError, match="is NaN or infinite; import or train the model again"):
         evaluate_run(run_files.config, run_files.data, tmp_path / "scratch", run_files.statistics, tmp_path / "run")
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["model"]

@@ -73,7 +73,7 @@ def test_a_wrong_key_is_named(saved, changes, message):
     changed(saved, **changes)
     with pytest.raises(UserError, match=message) as caught:
         load_potential(saved)
-    assert "import the model again" in str(caught.value)
+    assert "import or train the model again" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -13,7 +13,7 @@ from forgefield.files import read_json
 
 FORMAT = 1
 UNITS = {"energy": "eV", "length": "angstrom"}
-AGAIN = "import the model again"
+AGAIN = "import or train the model again"
 
 
 def _elements(shifts: dict[str, float]) -> dict[str, float]:
