@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from forgefield.data.store import Store, StoreWriter
+from forgefield.data.store.layout import columns
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import Units
@@ -35,11 +36,11 @@ def structures():
     ]
 
 
-def write(path, structures, units=Units("kJ/mol", "nm"), dtype="float64", has_virial=True):  # noqa: B008 Units is frozen
+def write(path, structures, units=Units("kJ/mol", "nm"), dtype="float64", has_virial=True, max_atoms=3):  # noqa: B008 Units is frozen
     with StoreWriter(
         path,
         n_structures=len(structures),
-        max_atoms=3,
+        max_atoms=max_atoms,
         units=units,
         dtype=dtype,
         has_virial=has_virial,
@@ -77,7 +78,7 @@ def test_round_trip_in_any_units(tmp_path, structures, units):
 def test_the_file_is_in_its_own_units_and_padded_with_zeros(path, structures):
     with h5py.File(path) as file:
         assert json.loads(file.attrs["units"]) == {"energy": "kJ/mol", "length": "nm", "stress": None}
-        assert file.attrs["forgefield_format"] == "1"
+        assert file.attrs["forgefield_format"] == "2"
         assert file.attrs["created_by"].startswith("forgefield ")
         np.testing.assert_allclose(file["U"][0], structures[0].energy * 96.48533212331, rtol=1e-12)
         np.testing.assert_allclose(file["R"][1, 0], structures[1].positions[0] / 10, rtol=1e-14)
@@ -120,6 +121,62 @@ def test_far_apart_rows_are_the_same_as_neighboring_ones(tmp_path):
             store.read([300])
 
 
+def test_a_process_reads_only_the_bytes_of_its_rows(tmp_path):
+    structures = [Structure(np.full(30, 1), np.full((30, 3), float(i)), energy=0.0) for i in range(400)]
+    write(tmp_path / "train.h5", structures, has_virial=False, max_atoms=30)
+    rows = np.random.default_rng(0).permutation(400)
+    read = []
+    for own in (rows, rows[:100]):
+        with Store(tmp_path / "train.h5") as store:
+            assert (store.rows_read, store.bytes_read) == (0, 0)
+            for i in range(0, len(own), 10):
+                store.read(own[i : i + 10])
+            assert store.rows_read == len(own)
+            read.append(store.bytes_read)
+    assert read[0] == 4 * read[1]
+    assert 0.95 < read[0] / (tmp_path / "train.h5").stat().st_size < 1
+
+
+def test_an_open_file_is_read_and_stays_open(path):
+    with h5py.File(path) as file:
+        with Store(file) as store:
+            assert store.path == path
+            assert [s.source_index for s in store.read([2, 0])] == [102, 103]
+        assert file["U"].shape == (4,)
+
+
+def test_a_closed_store_says_so(path):
+    with Store(path) as store:
+        pass
+    with pytest.raises(ValueError, match="closed"):
+        store.read([0])
+
+
+def test_a_file_open_for_writing_shows_what_was_written(path):
+    """Also before the file is flushed, and the count of bytes includes those of rows in between."""
+    with h5py.File(path, "r+") as file, Store(file) as store:
+        file["U"][1] = np.inf
+        with pytest.raises(UserError, match="structure 1: numbers that are not finite"):
+            store.read([0, 1])
+        before = store.bytes_read
+        store.read([3, 0])
+        assert store.bytes_read == 3 * before
+
+
+def test_a_compressed_copy_reads_the_same(path, tmp_path):
+    copy = tmp_path / "copy.h5"
+    with h5py.File(path) as source, h5py.File(copy, "w") as target:
+        target.attrs.update(source.attrs)
+        for key, values in source.items():
+            target.create_dataset(key, data=values[:], chunks=(1, *values.shape[1:]), compression="gzip")
+    with Store(path) as store, Store(copy) as compressed:
+        expected, found = store.read([3, 0, 3]), compressed.read([3, 0, 3])
+        assert compressed.elements == (1, 6, 8)
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(a.positions, b.positions)
+        assert (a.energy, a.source_index) == (b.energy, b.source_index)
+
+
 def test_an_incomplete_store_never_gets_its_name(tmp_path, structures):
     writer = StoreWriter(
         tmp_path / "train.h5",
@@ -147,6 +204,7 @@ FILL = """
 import sys
 import numpy as np
 from forgefield.data.store import StoreWriter
+from forgefield.data.store.layout import columns
 from forgefield.data.structures import Structure
 from forgefield.errors import reported_errors
 from forgefield.units import Units
@@ -196,13 +254,15 @@ def test_truncated(path, keep):
     assert open_error(path).startswith(f"{path}: {expected}")
 
 
-def test_flipped_bits_are_seen(path):
+@pytest.mark.parametrize("key", sorted(columns(3, has_virial=True).keys() - {"mask"}))
+def test_a_flipped_bit_is_seen(path, key):
+    """The last byte of structure 1, so that padding counts as well."""
     with h5py.File(path) as file:
-        start = file["F"].id.get_chunk_info(0).byte_offset
+        end = file[key].id.get_offset() + 2 * file[key].nbytes // 4
     content = bytearray(path.read_bytes())
-    content[start + 20] ^= 0xFF
+    content[end - 1] ^= 1
     path.write_bytes(content)
-    assert "a damaged or truncated HDF5 file" in open_error(path)
+    assert "structure 1: " in open_error(path)
 
 
 def test_foreign_hdf5(tmp_path):
@@ -235,24 +295,27 @@ def test_absent_dataset(path):
     assert "dataset F has shape None" in spoil(path, lambda file: file.pop("F"))
 
 
-def test_unequal_lengths(path):
-    def shorten(file):
+def test_unequal_lengths_are_named_also_those_of_a_users_own_dataset(path):
+    def change(file):
         energies = file["U"][:-1]
         del file["U"]
         file["U"] = energies
+        file["note"] = np.zeros((5, 2))
 
-    assert "dataset U has shape (3,), expected (4,)" in spoil(path, shorten)
+    message = spoil(path, change)
+    assert "datasets of unequal length (U: 3; note: 5; F, F_weight, R, " in message
+    assert "virial_weight: 4)" in message
 
 
 def test_energies_that_are_not_finite(path):
-    assert "not finite" in spoil(path, lambda file: file["U"].__setitem__(2, np.nan))
+    assert "structure 2: numbers that are not finite" in spoil(path, lambda file: file["U"].__setitem__(2, np.nan))
 
 
 def test_forces_that_are_not_finite(path):
-    assert "structure 3 holds numbers that are not finite" in spoil(
+    assert "structure 3: numbers that are not finite" in spoil(
         path, lambda file: file["F"].__setitem__((3, 1, 2), np.inf)
     )
 
 
 def test_atom_counts_beyond_the_padding(path):
-    assert "n_atoms does not fit R" in spoil(path, lambda file: file["n_atoms"].__setitem__(0, 4))
+    assert "structure 0: n_atoms does not fit R" in spoil(path, lambda file: file["n_atoms"].__setitem__(0, 4))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-FORMAT_VERSION = "1"
+FORMAT_VERSION = "2"
 """Root attribute ``forgefield_format``; the others are units (JSON), source, source_sha256, created_by and split."""
 
 
@@ -35,6 +35,7 @@ def columns(max_atoms: int, has_virial: bool) -> dict[str, Column]:
         "F_weight": Column((), np.float64, "0 where there are no forces, else their weight"),
         "n_atoms": Column((), np.int32, "real atoms"),
         "source_index": Column((), np.int64, "frame number in the source"),
+        "checksum": Column((), np.uint64, "of the row's other columns without mask, see checksums.py"),
     }
     if has_virial:
         layout["virial"] = Column((3, 3), None, "-stress x volume")

@@ -1,6 +1,5 @@
 """Reading a store."""
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -8,14 +7,26 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from forgefield.data.store.layout import FORMAT_VERSION, columns
+from forgefield.data.store.checksums import RowChecksums
+from forgefield.data.store.layout import columns
+from forgefield.data.store.opening import AGAIN, check_datasets, check_version, damaged, open_file, read_units
+from forgefield.data.store.rows import RowReader
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import Units
 
+# what h5py raises where it cannot make sense of a file
+DAMAGES = (OSError, RuntimeError)
+UNUSED = "mask"  # n_atoms says the same
+
 
 class Store:
     """A store opened for reading; use it as a context manager.
+
+    Opening reads no rows, and :meth:`read` those it is asked for only.
+
+    Args:
+        file: a path, or an open ``h5py.File``, which stays open when the store is closed.
 
     Attributes:
         path: the file.
@@ -23,81 +34,64 @@ class Store:
         attributes: the root attributes, as text.
         max_atoms: A, the atoms of the largest structure.
         has_virial: whether the file holds virials.
-        n_atoms, source_index: (N,) of every structure.
+        rows_read: rows that :meth:`read` has read so far, each as often as it was asked for.
 
     Raises:
         UserError: no such file, not a store, truncated, another format version, or datasets that do not fit together.
         OSError: the file may not be read.
     """
 
-    def __init__(self, path: Path | str):
-        self.path = Path(path)
-        self._file = _open(self.path)
+    def __init__(self, file: Path | str | h5py.File):
+        self._is_own = not isinstance(file, h5py.File)
+        self.path = Path(file) if self._is_own else Path(file.filename)
+        self._file = open_file(self.path) if self._is_own else file
+        self.rows_read = 0
         try:
-            self._check_and_load()
-        except (OSError, RuntimeError):
+            self._check()
+        except DAMAGES:
             self.close()
-            raise _damaged(self.path) from None
+            raise damaged(self.path) from None
         except BaseException:
             self.close()
             raise
 
-    def _check_and_load(self) -> None:
+    def _check(self) -> None:
         self.attributes = {key: str(value) for key, value in self._file.attrs.items()}
-        self._check_version()
+        check_version(self.path, self.attributes)
         self.has_virial = "virial" in self._file
-        self._check_shapes()
-        self.units = self._read_units()
+        check_datasets(self.path, self._file, self.has_virial)
+        self.units = read_units(self.path, self.attributes)
         self._factors = self.units.factors(Units())  # to eV and Å
-        self.max_atoms = int(self._file["R"].shape[1])
-        self.n_atoms = self._file["n_atoms"][:].astype(np.int64)
-        self.source_index = self._file["source_index"][:].astype(np.int64)
-        self._scalars = {key: self._file[key][:].astype(np.float64) for key in self._scalar_names()}
-        if not all(np.isfinite(values).all() for values in self._scalars.values()):
-            raise UserError(f"{self.path}: an energy or weight is not finite; convert the dataset again")
-        if len(self) and not (self.n_atoms.min() >= 1 and self.n_atoms.max() <= self.max_atoms):
-            raise UserError(f"{self.path}: n_atoms does not fit R; convert the dataset again")
+        self._length, self.max_atoms = self._file["species"].shape
+        keys = [key for key in columns(self.max_atoms, self.has_virial) if key != UNUSED]
+        self._reader: RowReader | None = RowReader(self._file, keys)
+        summed = {key: self._file[key] for key in keys if key != "checksum"}
+        self._checksums = RowChecksums({key: (d.shape[1:], d.dtype) for key, d in summed.items()})
 
-    def _scalar_names(self) -> list[str]:
-        return ["U", "U_weight", "F_weight"] + ["virial_weight"] * self.has_virial
-
-    def _check_version(self) -> None:
-        version = self.attributes.get("forgefield_format")
-        if version is None:
-            raise UserError(
-                f"{self.path}: an HDF5 file, but not a forgefield store; make one with `forgefield convert`"
-            )
-        if version != FORMAT_VERSION:
-            raise UserError(
-                f"{self.path}: store format {version}, this version reads {FORMAT_VERSION}; convert the dataset again"
-            )
-
-    def _read_units(self) -> Units:
-        try:
-            return Units.from_json(self.attributes.get("units", ""))
-        except UserError as error:
-            raise UserError(f"{self.path}: {error}; convert the dataset again") from None
-
-    def _check_shapes(self) -> None:
-        species = self._file.get("species")
-        n, a = species.shape if species is not None and species.ndim == 2 else (0, 0)
-        for key, column in columns(a, self.has_virial).items():
-            found = self._file[key].shape if key in self._file else None
-            if found != (n, *column.tail):
-                raise UserError(
-                    f"{self.path}: dataset {key} has shape {found}, expected {(n, *column.tail)}; "
-                    "convert the dataset again"
-                )
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of all rows read so far, with padding; where HDF5 reads a block to pick rows, of the whole block."""
+        return self._open_reader.bytes_read
 
     @cached_property
     def elements(self) -> tuple[int, ...]:
-        """Atomic numbers that occur, in ascending order."""
-        species = self._file["species"]
-        found = {int(z) for rows in species.iter_chunks() for z in np.unique(species[rows])} if len(self) else set()
-        return tuple(sorted(found - {0}))
+        """Atomic numbers that occur, in ascending order; the first use reads ``species`` of the whole file."""
+        found = np.zeros(256, dtype=bool)
+        try:
+            for block in self._open_reader.blocks("species"):
+                found[block] = True
+        except DAMAGES:
+            raise damaged(self.path) from None
+        return tuple(int(z) for z in np.flatnonzero(found) if z)
+
+    @property
+    def _open_reader(self) -> RowReader:
+        if self._reader is None:
+            raise ValueError(f"{self.path}: the store is closed")
+        return self._reader
 
     def __len__(self) -> int:
-        return len(self.n_atoms)
+        return self._length
 
     def read(self, indices: Sequence[int] | np.ndarray | slice) -> list[Structure]:
         """The structures at ``indices``, in that order, in eV and Å; a label whose weight is 0 is None.
@@ -105,74 +99,79 @@ class Store:
         Raises:
             UserError: a stored number is not finite, or the file is damaged.
             IndexError: an index is outside the store.
+            ValueError: the store is closed.
         """
-        rows = np.arange(len(self))[indices]
-        unique, inverse = np.unique(rows, return_inverse=True)
-        try:
-            columns = {key: self._rows(key, unique) for key in ("R", "species", "F", "box", "pbc")}
-            if self.has_virial:
-                columns["virial"] = self._rows("virial", unique)
-        except (OSError, RuntimeError):
-            raise _damaged(self.path) from None
-        structures = [self._structure(int(row), i, columns) for i, row in enumerate(unique)]
-        return [structures[i] for i in inverse]
-
-    def _rows(self, key: str, rows: np.ndarray) -> np.ndarray:
-        """Rows (sorted, unique) of a dataset; rows that lie close together are read as one block, which is faster."""
+        rows = self._row_numbers(indices)
         if len(rows) == 0:
-            return self._file[key][:0]
-        first, last = int(rows[0]), int(rows[-1]) + 1
-        if last - first <= 4 * len(rows):
-            return self._file[key][first:last][rows - first]
-        return self._file[key][rows]
+            return []
+        try:
+            values = self._open_reader.read(rows)
+        except DAMAGES:
+            raise damaged(self.path) from None
+        self.rows_read += len(rows)
+        self._check_rows(rows, values)
+        return self._structures(values)
 
-    def _structure(self, row: int, i: int, columns: dict[str, np.ndarray]) -> Structure:
-        n, factors = self.n_atoms[row], self._factors
-        arrays = {key: columns[key][i].astype(np.float64) for key in columns if key not in ("species", "pbc")}
-        if not all(np.isfinite(values).all() for values in arrays.values()):
-            raise UserError(
-                f"{self.path}: structure {row} holds numbers that are not finite; convert the dataset again"
+    def _row_numbers(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        if isinstance(indices, slice):
+            return np.arange(*indices.indices(len(self)))
+        rows = np.asarray(indices)
+        if rows.size == 0:
+            return np.zeros(0, dtype=np.int64)
+        outside = (rows < -len(self)) | (rows >= len(self))
+        if rows.dtype.kind not in "iu" or outside.any():
+            raise IndexError(f"{self.path}: no row {rows[outside].tolist() or rows} in {len(self)} rows")
+        return np.where(rows < 0, rows + len(self), rows)
+
+    def _check_rows(self, rows: np.ndarray, values: dict[str, np.ndarray]) -> None:
+        def refuse(is_wrong: np.ndarray, what: str) -> None:
+            if is_wrong.any():
+                raise UserError(f"{self.path}: structure {rows[is_wrong][0]}: {what}; {AGAIN}")
+
+        n_atoms = values["n_atoms"]
+        refuse((n_atoms < 1) | (n_atoms > self.max_atoms), "n_atoms does not fit R")
+        for array in values.values():
+            if array.dtype.kind == "f":
+                is_finite = np.isfinite(array).reshape(len(rows), -1).all(1)
+                refuse(~is_finite, "numbers that are not finite")
+        refuse(self._checksums(rows, values) != values["checksum"], "damaged, or changed after it was written")
+
+    def _structures(self, values: dict[str, np.ndarray]) -> list[Structure]:
+        factors = self._factors
+        weights = [
+            values[key].tolist() if key in values else [0.0] * len(values["U"])
+            for key in ("U_weight", "F_weight", "virial_weight")
+        ]
+        energies = (values["U"] * factors.energy).tolist()
+        cells, pbc = values["box"].astype(np.float64) * factors.length, values["pbc"].astype(bool)
+        structures = []
+        for i, (n, index, energy_weight, forces_weight, virial_weight) in enumerate(
+            zip(values["n_atoms"].tolist(), values["source_index"].tolist(), *weights, strict=True)
+        ):
+            structures.append(
+                Structure(
+                    numbers=values["species"][i, :n].astype(np.int64),
+                    positions=values["R"][i, :n].astype(np.float64) * factors.length,
+                    cell=cells[i],
+                    pbc=pbc[i],
+                    energy=energies[i] if energy_weight else None,
+                    forces=values["F"][i, :n].astype(np.float64) * factors.forces if forces_weight else None,
+                    virial=values["virial"][i].astype(np.float64) * factors.virial if virial_weight else None,
+                    energy_weight=energy_weight,
+                    forces_weight=forces_weight,
+                    virial_weight=virial_weight,
+                    source_index=index,
+                )
             )
-        scalars = {key: float(values[row]) for key, values in self._scalars.items()}
-        virial_weight = scalars.get("virial_weight", 0.0)
-        return Structure(
-            numbers=columns["species"][i, :n].astype(np.int64),
-            positions=arrays["R"][:n] * factors.length,
-            cell=arrays["box"] * factors.length,
-            pbc=columns["pbc"][i].astype(bool),
-            energy=scalars["U"] * factors.energy if scalars["U_weight"] else None,
-            forces=arrays["F"][:n] * factors.forces if scalars["F_weight"] else None,
-            virial=arrays["virial"] * factors.virial if virial_weight else None,
-            energy_weight=scalars["U_weight"],
-            forces_weight=scalars["F_weight"],
-            virial_weight=virial_weight,
-            source_index=int(self.source_index[row]),
-        )
+        return structures
 
     def close(self) -> None:
-        self._file.close()
+        self._reader = None
+        if self._is_own:
+            self._file.close()
 
     def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _open(path: Path) -> h5py.File:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; make it with `forgefield convert`")
-    try:
-        # Several processes read one file, also on file systems without locks.
-        return h5py.File(path, "r", locking=False)
-    except OSError as error:
-        if error.errno:  # such as no permission
-            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
-        if h5py.is_hdf5(path):
-            raise _damaged(path) from None
-        raise UserError(f"{path}: not an HDF5 file; make one with `forgefield convert`") from None
-
-
-def _damaged(path: Path) -> UserError:
-    """What h5py says of such a file is about its internals."""
-    return UserError(f"{path}: a damaged or truncated HDF5 file; convert the dataset again")

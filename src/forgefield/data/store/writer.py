@@ -1,6 +1,5 @@
 """Writing a store as a stream: memory holds the appended block of structures only."""
 
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,16 +9,15 @@ import h5py
 import numpy as np
 
 import forgefield
+from forgefield.data.store.checksums import RowChecksums
 from forgefield.data.store.layout import FORMAT_VERSION, columns
 from forgefield.data.structures import Structure
 from forgefield.errors import MachineError
 from forgefield.files import atomic_file
 from forgefield.units import Units
 
-# Measured: random batches read fastest from chunks of 16 to 64 KiB; lzf with byte shuffle takes a tenth off files
-# without padding and two thirds off one padded threefold; gzip takes 5 % more off and reads half as fast.
-CHUNK_BYTES = 32 * 1024
-FILTERS = {"compression": "lzf", "shuffle": True, "fletcher32": True}  # a checksum, so that damage is seen
+# Datasets in one piece, each at a multiple of 64 bytes, are read fastest; docs/performance.md has the figures.
+ALIGNMENT = {"alignment_threshold": 1, "alignment_interval": 64}
 
 
 class StoreWriter:
@@ -58,7 +56,7 @@ class StoreWriter:
     def __enter__(self) -> "StoreWriter":
         with _disk_faults(self.path), ExitStack() as stack:
             self._temporary = stack.enter_context(atomic_file(self.path))
-            self._file = stack.enter_context(h5py.File(self._temporary, "w"))
+            self._file = stack.enter_context(h5py.File(self._temporary, "w", **ALIGNMENT))
             self._create()
             self._stack = stack.pop_all()
         return self
@@ -72,25 +70,30 @@ class StoreWriter:
             self._stack.__exit__(kind, error, trace)
 
     def _create(self) -> None:
+        allocation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        allocation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         self._datasets = {}  # kept open, since a dataset that is closed by going out of use hides a failed write
         for key, column in columns(self._max_atoms, self._has_virial).items():
             dtype = np.dtype(column.dtype or self._dtype)
-            row_bytes = dtype.itemsize * math.prod(column.tail)
-            rows = min(max(CHUNK_BYTES // row_bytes, 1), self._n)
-            shape = (self._n, *column.tail)
-            chunks = (rows, *column.tail)
-            self._datasets[key] = self._file.create_dataset(key, shape, dtype, chunks=chunks, **FILTERS)
+            self._datasets[key] = self._file.create_dataset(key, (self._n, *column.tail), dtype, dcpl=allocation)
+        kinds = {key: (d.shape[1:], d.dtype) for key, d in self._datasets.items() if key not in ("mask", "checksum")}
+        self._checksums = RowChecksums(kinds)
         own = {
             "forgefield_format": FORMAT_VERSION,
             "units": self._units.to_json(),
             "created_by": f"forgefield {forgefield.__version__}",
         }
         self._file.attrs.update({**self._attributes, **own})
+        self._file.flush()
+        # a full disk is seen now, not after hours
+        os.posix_fallocate(self._file.id.get_vfd_handle(), 0, self._file.id.get_filesize())
 
     def append(self, structures: Sequence[Structure]) -> None:
         """Write structures in eV and Å after those already written; absent labels get the weight 0."""
-        values_of = self._values(structures)
         rows = slice(self._written, self._written + len(structures))
+        values_of = self._values(structures)
+        values_of = {key: np.asarray(values, self._datasets[key].dtype) for key, values in values_of.items()}
+        values_of["checksum"] = self._checksums(np.arange(rows.start, rows.stop), values_of)
         with _disk_faults(self.path, self._temporary):
             for key, values in values_of.items():
                 self._datasets[key][rows] = values
@@ -132,8 +135,9 @@ def _disk_faults(path: Path, temporary: Path | None = None) -> Iterator[None]:
     """Turn a failed write into a MachineError, having given HDF5 the room without which closing the file crashes."""
     try:
         yield
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         if temporary:
             os.truncate(temporary, 0)
-        reason = os.strerror(error.errno) if error.errno else error
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else " ".join(str(error).split())
         raise MachineError(f"{path}: cannot be written ({reason}); free space or choose another place") from None

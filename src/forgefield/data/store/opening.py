@@ -1,0 +1,71 @@
+"""Opening a store: what is checked before the first read."""
+
+import os
+from pathlib import Path
+
+import h5py
+
+from forgefield.data.store.layout import FORMAT_VERSION, columns
+from forgefield.errors import UserError
+from forgefield.units import Units
+
+AGAIN = "convert the dataset again"
+
+
+def open_file(path: Path) -> h5py.File:
+    """The file open for reading.
+
+    Raises:
+        UserError: no such file, or not a whole HDF5 file.
+        OSError: the file may not be read.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; make it with `forgefield convert`")
+    try:
+        # Several processes read one file, also on file systems without locks.
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        if error.errno:  # such as no permission
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        if h5py.is_hdf5(path):
+            raise damaged(path) from None
+        raise UserError(f"{path}: not an HDF5 file; make one with `forgefield convert`") from None
+
+
+def damaged(path: Path) -> UserError:
+    """What h5py says of such a file is about its internals."""
+    return UserError(f"{path}: a damaged or truncated HDF5 file; {AGAIN}")
+
+
+def check_version(path: Path, attributes: dict[str, str]) -> None:
+    version = attributes.get("forgefield_format")
+    if version is None:
+        raise UserError(f"{path}: an HDF5 file, but not a forgefield store; make one with `forgefield convert`")
+    if version != FORMAT_VERSION:
+        raise UserError(f"{path}: store format {version}, this version reads {FORMAT_VERSION}; {AGAIN}")
+
+
+def read_units(path: Path, attributes: dict[str, str]) -> Units:
+    try:
+        return Units.from_json(attributes.get("units", ""))
+    except UserError as error:
+        raise UserError(f"{path}: {error}; {AGAIN}") from None
+
+
+def check_datasets(path: Path, file: h5py.File, has_virial: bool) -> None:
+    """All datasets at the root have equally many rows, also a user's own, and those of the layout have its shapes."""
+    names: dict[int, list[str]] = {}
+    for key, item in file.items():
+        if isinstance(item, h5py.Dataset):
+            names.setdefault(item.shape[0] if item.shape else 0, []).append(key)
+    if len(names) > 1:
+        # the most usual length last, so that the odd ones come first
+        lengths = sorted(names.items(), key=lambda item: len(item[1]))
+        found = "; ".join(f"{', '.join(keys)}: {n}" for n, keys in lengths)
+        raise UserError(f"{path}: datasets of unequal length ({found}); each has a row per structure; {AGAIN}")
+    species = file.get("species")
+    n, a = species.shape if isinstance(species, h5py.Dataset) and species.ndim == 2 else (0, 0)
+    for key, column in columns(a, has_virial).items():
+        shape = file[key].shape if isinstance(file.get(key), h5py.Dataset) else None
+        if shape != (n, *column.tail):
+            raise UserError(f"{path}: dataset {key} has shape {shape}, expected {(n, *column.tail)}; {AGAIN}")
