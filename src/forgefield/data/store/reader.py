@@ -7,6 +7,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from forgefield.data.store.assembly import to_structures
 from forgefield.data.store.checksums import RowChecksums
 from forgefield.data.store.layout import columns
 from forgefield.data.store.opening import AGAIN, check_datasets, check_version, damaged, open_file, read_units
@@ -101,16 +102,19 @@ class Store:
             IndexError: an index is outside the store.
             ValueError: the store is closed.
         """
+        return to_structures(self.read_columns(indices), self._factors)
+
+    def read_columns(self, indices: Sequence[int] | np.ndarray | slice) -> dict[str, np.ndarray]:
+        """The rows (b, ...) of every dataset but ``mask``, as stored, with the checks of :meth:`read`."""
         rows = self._row_numbers(indices)
-        if len(rows) == 0:
-            return []
         try:
             values = self._open_reader.read(rows)
         except DAMAGES:
             raise damaged(self.path) from None
         self.rows_read += len(rows)
-        self._check_rows(rows, values)
-        return self._structures(values)
+        if len(rows):
+            self._check_rows(rows, values)
+        return values
 
     def _row_numbers(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
         if isinstance(indices, slice):
@@ -135,35 +139,6 @@ class Store:
                 is_finite = np.isfinite(array).reshape(len(rows), -1).all(1)
                 refuse(~is_finite, "numbers that are not finite")
         refuse(self._checksums(rows, values) != values["checksum"], "damaged, or changed after it was written")
-
-    def _structures(self, values: dict[str, np.ndarray]) -> list[Structure]:
-        factors = self._factors
-        weights = [
-            values[key].tolist() if key in values else [0.0] * len(values["U"])
-            for key in ("U_weight", "F_weight", "virial_weight")
-        ]
-        energies = (values["U"] * factors.energy).tolist()
-        cells, pbc = values["box"].astype(np.float64) * factors.length, values["pbc"].astype(bool)
-        structures = []
-        for i, (n, index, energy_weight, forces_weight, virial_weight) in enumerate(
-            zip(values["n_atoms"].tolist(), values["source_index"].tolist(), *weights, strict=True)
-        ):
-            structures.append(
-                Structure(
-                    numbers=values["species"][i, :n].astype(np.int64),
-                    positions=values["R"][i, :n].astype(np.float64) * factors.length,
-                    cell=cells[i],
-                    pbc=pbc[i],
-                    energy=energies[i] if energy_weight else None,
-                    forces=values["F"][i, :n].astype(np.float64) * factors.forces if forces_weight else None,
-                    virial=values["virial"][i].astype(np.float64) * factors.virial if virial_weight else None,
-                    energy_weight=energy_weight,
-                    forces_weight=forces_weight,
-                    virial_weight=virial_weight,
-                    source_index=index,
-                )
-            )
-        return structures
 
     def close(self) -> None:
         self._reader = None

@@ -5,6 +5,7 @@ the time of HDF5's own reading. All others, such as those of a store that was co
 """
 
 import mmap
+from collections.abc import Iterator
 
 import h5py
 import numpy as np
@@ -31,10 +32,10 @@ class RowReader:
         """Every column's values (b, ...), as stored, at the row numbers (b,) from 0, in any order."""
         return {key: self._read(column, rows) for key, column in self._columns.items()}
 
-    def blocks(self, key: str, block_bytes: int = 2**20):
+    def blocks(self, key: str, block_bytes: int = 2**20) -> Iterator[np.ndarray]:
         """All values of a column in blocks of rows."""
         column = self._columns[key]
-        step = max(1, block_bytes // max(1, _row_bytes(column)))
+        step = max(1, block_bytes * len(column) // max(1, column.nbytes))
         for start in range(0, len(column), step):
             yield self._counted(column[start : start + step])
 
@@ -42,6 +43,8 @@ class RowReader:
         if isinstance(column, np.ndarray):
             return self._counted(column.take(rows, axis=0))
         # HDF5 wants rows that ascend, and reads those that lie close together faster as one block
+        if len(rows) == 0:
+            return column[:0]
         unique, inverse = np.unique(rows, return_inverse=True)
         first, last = unique[0], unique[-1] + 1
         if last - first <= 4 * len(unique):
@@ -51,10 +54,6 @@ class RowReader:
     def _counted(self, values: np.ndarray) -> np.ndarray:
         self.bytes_read += values.nbytes
         return values
-
-
-def _row_bytes(column: Column) -> int:
-    return column.nbytes // max(1, len(column))
 
 
 def _mapped(file: h5py.File) -> mmap.mmap | None:
