@@ -117,10 +117,10 @@ def test_a_missing_input_is_named(inputs, tmp_path):
         train_run(settings(), *inputs, tmp_path / "run")
 
 
-def test_engines_that_cannot_train_here(inputs, tmp_path):
-    config = settings()
-    with pytest.raises(UserError, match="choose one of auto, single, jax"):
-        train_run(config.model_copy(update={"parallelism": "mpi"}), *inputs, tmp_path / "run")
+def test_a_process_that_is_not_among_those_it_needs(inputs, tmp_path):
+    config = settings().model_copy(update={"parallelism": "jax", "n_nodes": 2})
+    with pytest.raises(UserError, match=r"jax found 1 devices in 1 processes, but devices x n_nodes is 2; .*train"):
+        train_run(config, *inputs, tmp_path / "run")
 
 
 def test_a_file_that_cannot_be_written(inputs, tmp_path):
