@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
         file.write_text(text)
     print(text)
     if options.update_docs:
-        update_page(PAGE, markdown(results, selected_rows(parse([]))))
+        update_page(PAGE, Path(__file__).name, markdown(results, selected_rows(parse([]))))
     return int(refused)
 
 

@@ -1,6 +1,6 @@
 """The tables in Markdown."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from rows import Results, Row
 
 MISSING = "not measured"
-BEGIN, END = "<!-- begin: written by benchmarks/mace_step.py -->", "<!-- end -->"
+END = "<!-- end -->"
 SPEED = (
     "model",
     "system",
@@ -42,7 +42,7 @@ def markdown(results: Results, rows: Iterable[Row]) -> str:
     ):
         if any(row.mode == mode for row in rows):
             lines = [cells for row in rows if row.mode == mode for cells in _lines(results.rows, row, head, fill)]
-            parts.append(f"### {title}\n\n" + _table(head, lines))
+            parts.append(f"### {title}\n\n" + table(head, lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -51,17 +51,26 @@ def _origins(results: Results, rows: Iterable[Row]) -> list[str]:
     origins = {results.rows[row]["title"]: results.rows[row]["origin"] for row in rows if row in results.rows}
     if not origins:
         return []
-    machine = results.machine
+    systems = "\n".join(f"* {title}: {origin}" for title, origin in sorted(origins.items()))
+    return [measured_on(results.machine), systems]
+
+
+def measured_on(machine: Mapping[str, Any]) -> str:
+    """A sentence on processor, cores and versions."""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    measured = f"Measured on {machine['processor']}, {machine['cores']} cores, with {versions}."
-    return [measured, "\n".join(f"* {title}: {origin}" for title, origin in sorted(origins.items()))]
+    return f"Measured on {machine['processor']}, {machine['cores']} cores, with {versions}."
 
 
-def update_page(page: Path, text: str) -> None:
-    """Replace what stands between the page's two markers."""
-    before, rest = page.read_text().split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+def begin(script: str) -> str:
+    """The marker before what a script of this folder writes into a page; END is the one behind it."""
+    return f"<!-- begin: written by benchmarks/{script} -->"
+
+
+def update_page(page: Path, script: str, text: str) -> None:
+    """Replace what stands between the page's markers of a script."""
+    before, rest = page.read_text().split(begin(script))
+    _, after = rest.split(END, 1)
+    page.write_text(f"{before}{begin(script)}\n\n{text}\n{END}{after}")
 
 
 def _lines(measured: Mapping[Row, Any], row: Row, head: tuple[str, ...], fill) -> list[list[str]]:
@@ -71,8 +80,9 @@ def _lines(measured: Mapping[Row, Any], row: Row, head: tuple[str, ...], fill) -
     return [[row.model, content["title"], row.precision, *cells] for cells in fill(content)]
 
 
-def _table(head: tuple[str, ...], lines: list[list[str]]) -> str:
-    rule = ["---"] * 3 + ["---:"] * (len(head) - 3)
+def table(head: Sequence[str], lines: Iterable[Sequence[str]], words: int = 3) -> str:
+    """A table whose first columns hold words, the others numbers."""
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
 
 
@@ -85,9 +95,13 @@ def _speed(row: dict[str, Any]) -> list[list[str]]:
 
 
 def _ratio(row: dict[str, Any], above: str, below: str) -> str:
+    return ratio(row["seconds"][above], row["seconds"][below], 1)
+
+
+def ratio(above: Iterable[float], below: Iterable[float], digits: int) -> str:
     """Median of the rounds' ratios, with the smallest and largest."""
-    ratios = [a / b for a, b in zip(row["seconds"][above], row["seconds"][below], strict=True)]
-    return f"**{median(ratios):.1f}** ({min(ratios):.1f} to {max(ratios):.1f})"
+    ratios = [a / b for a, b in zip(above, below, strict=True)]
+    return f"**{median(ratios):.{digits}f}** ({min(ratios):.{digits}f} to {max(ratios):.{digits}f})"
 
 
 def _costs(row: dict[str, Any]) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Measured rows in a file, which is written after each of them."""
 
 import os
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ class Results:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.machine = path, _machine()
+        self.path, self.machine = path, machine(PACKAGES)
         self.rows: dict[Row, dict[str, Any]] = {}
         if path.exists() and (content := read_json(path))["machine"] == self.machine:
             self.rows = {Row(**entry["row"]): entry["measured"] for entry in content["rows"]}
@@ -48,12 +49,13 @@ class Results:
         write_json(self.path, {"machine": self.machine, "rows": rows})
 
 
-def _machine() -> dict[str, Any]:
+def machine(packages: Sequence[str]) -> dict[str, Any]:
+    """Processor, cores that may be used, and versions of packages."""
     names = [
         line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
     ]
     return {
         "processor": names[0] if names else "unknown",
         "cores": len(os.sched_getaffinity(0)),
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": {package: version(package) for package in packages},
     }

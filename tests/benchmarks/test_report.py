@@ -1,8 +1,8 @@
-"""Tables come from measured rows only, and a page changes between its markers only."""
+"""Tables come from measured rows only, and a page changes between a script's markers only."""
 
 import pytest
 import rows
-from report import BEGIN, END, markdown, update_page
+from report import END, begin, markdown, update_page
 from rows import Results, Row
 
 ROW = Row("32x0e", "3bpa", "float32", "inference")
@@ -35,13 +35,14 @@ def test_what_was_not_measured_says_so(results):
 
 def test_rows_are_kept_between_runs_on_one_machine_only(results, monkeypatch):
     assert Results(results.path).rows == {ROW: MEASURED}
-    monkeypatch.setattr(rows, "_machine", lambda: {"processor": "another"})
+    monkeypatch.setattr(rows, "machine", lambda packages: {"processor": "another"})
     assert Results(results.path).rows == {}
 
 
-def test_a_page_is_rewritten_between_its_markers(tmp_path):
+def test_a_page_is_rewritten_between_the_markers_of_a_script(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    update_page(page, "new\n")
-    update_page(page, "newer\n")
-    assert page.read_text() == f"before\n{BEGIN}\n\nnewer\n\n{END}\nafter\n"
+    other = f"{begin('other.py')}\n\nother\n\n{END}\n"
+    page.write_text(f"before\n{begin('one.py')}\nold\n{END}\nafter\n{other}")
+    update_page(page, "one.py", "new\n")
+    update_page(page, "one.py", "newer\n")
+    assert page.read_text() == f"before\n{begin('one.py')}\n\nnewer\n\n{END}\nafter\n{other}"

@@ -145,6 +145,11 @@ def test_an_open_file_is_read_and_stays_open(path):
         assert file["U"].shape == (4,)
 
 
+def test_a_file_that_is_open_elsewhere_in_the_process_is_read(path):
+    with h5py.File(path), Store(path) as store:
+        assert len(store.read([0])) == 1
+
+
 def test_a_closed_store_says_so(path):
     with Store(path) as store:
         pass
@@ -189,6 +194,13 @@ def test_an_incomplete_store_never_gets_its_name(tmp_path, structures):
     )
     with pytest.raises(ValueError, match="4 of 5 structures written"), writer:
         writer.append(structures)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_that_are_not_finite_are_not_written(tmp_path, structures):
+    structures[2].positions[1, 0] = np.nan
+    with pytest.raises(ValueError, match="numbers in R that are not finite"):
+        write(tmp_path / "train.h5", structures)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,5 +1,6 @@
 """A checksum for each row of a store, by which damage is seen at the rows that are read."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,22 +17,24 @@ class RowChecksums:
     """
 
     def __init__(self, row_shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
-        words = {key: _words(np.zeros((1, *tail), dtype)).shape[1] for key, (tail, dtype) in row_shapes.items()}
+        self._words = {key: _word(tail, dtype) for key, (tail, dtype) in row_shapes.items()}
+        lengths = [
+            math.prod(tail) * dtype.itemsize // word.itemsize
+            for (tail, dtype), word in zip(row_shapes.values(), self._words.values(), strict=True)
+        ]
         # a bit generator's raw stream is the same in every version of NumPy
-        weights = np.random.PCG64(0).random_raw(sum(words.values())) | np.uint64(1)
-        self._weights = dict(zip(words, np.split(weights, np.cumsum([*words.values()])[:-1]), strict=True))
+        weights = np.random.PCG64(0).random_raw(sum(lengths)) | np.uint64(1)
+        self._weights = dict(zip(self._words, np.split(weights, np.cumsum(lengths)[:-1]), strict=True))
 
     def __call__(self, rows: np.ndarray, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """(b,) uint64 of the rows with these numbers (b,), from their values (b, ...) as stored."""
         sums = rows.astype(np.uint64) + np.uint64(1)  # so that zeros are no valid row
-        for key, weights in self._weights.items():
-            sums += _words(columns[key]) @ weights
+        for key, word in self._words.items():
+            sums += columns[key].reshape(len(rows), -1).view(word) @ self._weights[key]
         return sums
 
 
-def _words(values: np.ndarray) -> np.ndarray:
-    """(b, ...) as (b, k) unsigned integers of the largest width that divides a row."""
-    rows = np.ascontiguousarray(values).reshape(len(values), -1)
-    row_bytes = rows.shape[1] * rows.itemsize
-    width = next(width for width in (8, 4, 1) if row_bytes % width == 0)
-    return rows.view(f"<u{width}")
+def _word(tail: tuple[int, ...], dtype: np.dtype) -> np.dtype:
+    """The largest unsigned integer that divides a row."""
+    row_bytes = math.prod(tail) * dtype.itemsize
+    return next(np.dtype(f"<u{width}") for width in (8, 4, 1) if row_bytes % width == 0)

@@ -25,6 +25,8 @@ def open_file(path: Path) -> h5py.File:
         # Several processes read one file, also on file systems without locks.
         return h5py.File(path, "r", locking=False)
     except OSError as error:
+        if "locking flag" in str(error):  # this process has the file open with locks, and HDF5 wants all alike
+            return h5py.File(path, "r")
         if error.errno:  # such as no permission
             raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
         if h5py.is_hdf5(path):

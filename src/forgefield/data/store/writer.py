@@ -89,10 +89,16 @@ class StoreWriter:
         os.posix_fallocate(self._file.id.get_vfd_handle(), 0, self._file.id.get_filesize())
 
     def append(self, structures: Sequence[Structure]) -> None:
-        """Write structures in eV and Å after those already written; absent labels get the weight 0."""
+        """Write structures in eV and Å after those already written; absent labels get the weight 0.
+
+        Raises:
+            ValueError: a number is not finite, which checksums could not tell from what was meant.
+        """
         rows = slice(self._written, self._written + len(structures))
         values_of = self._values(structures)
         values_of = {key: np.asarray(values, self._datasets[key].dtype) for key, values in values_of.items()}
+        if lost := [key for key, values in values_of.items() if not np.isfinite(values).all()]:
+            raise ValueError(f"{self.path}: numbers in {', '.join(lost)} that are not finite")
         values_of["checksum"] = self._checksums(np.arange(rows.start, rows.stop), values_of)
         with _disk_faults(self.path, self._temporary):
             for key, values in values_of.items():
