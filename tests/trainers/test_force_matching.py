@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import h5py
 import jax
 import numpy as np
 import optax
@@ -8,10 +9,12 @@ from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
 
 from forgefield.data import plans
 from forgefield.data.packing import PackedNeighbors
+from forgefield.data.store import Store, StoreWriter
 from forgefield.errors import UserError
 from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.optimizers import optimizer, schedule
+from forgefield.units import Units
 
 
 def trainer(start=START, lr=0.02, template=morse_template, **settings):
@@ -124,6 +127,47 @@ def _after_steps(made, steps):
     return jax.tree.map(np.array, state.params)
 
 
+def test_a_penalty_is_part_of_the_loss(labelled):
+    near, free = trainer(penalty_fn=lambda params: 1e3 * ((params["width"] - 1.3) ** 2).sum()), trainer()
+    for made in (near, free):
+        made.set_dataset(labelled)
+        made.train(10)
+    assert abs(near.params["width"] - 1.3).max() < 0.2 * abs(free.params["width"] - 1.3).max()
+
+
+def test_stores_open_or_not_and_lists_are_the_same_data(labelled, tmp_path):
+    path = tmp_path / "train.h5"
+    largest = max(map(len, labelled))
+    settings = {"units": Units(), "dtype": np.float64, "has_virial": True, "attributes": {}}
+    with StoreWriter(path, n_structures=len(labelled), max_atoms=largest, **settings) as writer:
+        writer.append(labelled)
+    with h5py.File(path) as file, Store(path) as store:
+        found = []
+        for dataset in (labelled, path, str(path), file, store):
+            made = trainer()
+            made.set_dataset(dataset)
+            made.train(2)
+            found.append(made.params)
+    for other in found[1:]:
+        assert_equal(found[0], other)
+
+
+def test_predictions_lie_on_the_devices_of_their_batch(labelled):
+    made = trainer(TRUE, parallelism="jax", batch=16)
+    n_devices = len(jax.devices())
+    for loaded, predicted in made.predict_batches(labelled[:20]):
+        shards = predicted.energy.addressable_shards
+        assert [shard.data.shape for shard in shards] == [(1, 16 // n_devices)] * n_devices
+        assert len(loaded.part_lengths) == n_devices
+    assert all(leaf.sharding.is_fully_replicated for leaf in jax.tree.leaves(made.params))
+
+
+def test_batch_per_device_is_deprecated(x64):
+    with pytest.warns(DeprecationWarning, match="batch_per_device is deprecated; give batch"):
+        made = trainer(batch=None, batch_per_device=5)
+    assert made._batch == 5
+
+
 # -- when it stops, and what it compiles -----------------------------------------------------------------------------
 
 
@@ -158,6 +202,18 @@ def test_compiles_at_most_three_steps(labelled, monkeypatch):
     made.train(5)
     assert 1 < len(made._loaders["training"].capacities) <= 3
     assert 1 < len(traces) <= 3
+
+
+def test_nothing_is_updated_by_a_gradient_that_is_not_finite(labelled):
+    made = trainer(batch=50)
+    made.set_dataset(labelled)
+    made.train(1)
+    before = jax.tree.map(np.array, made._state)
+    made.set_dataset([replace(s, forces=np.full_like(s.forces, np.nan)) for s in labelled])
+    with pytest.raises(UserError, match="epoch 2, step 1"):
+        made.train(2)
+    assert not made._state.sound
+    assert_equal(made._state._replace(sound=True), before._replace(sound=True))
 
 
 def test_a_bad_label_stops_before_anything_is_overwritten(labelled, tmp_path):

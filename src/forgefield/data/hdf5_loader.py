@@ -15,10 +15,12 @@ class StoreFile:
 
     Attributes:
         path: the file.
+        rows_read, bytes_read: what was read until it was closed, see :class:`~forgefield.data.store.Store`.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self.rows_read = self.bytes_read = 0
         self._store: Store | None = None
         with Store(self.path) as store:
             self.has_virial, self._length = store.has_virial, len(store)
@@ -34,6 +36,8 @@ class StoreFile:
 
     def close(self) -> None:
         if self._store is not None:
+            self.rows_read += self._store.rows_read
+            self.bytes_read += self._store.bytes_read
             self._store.close()
             self._store = None
 
