@@ -1,0 +1,52 @@
+"""One process of a run of benchmarks/scaling.py: trains on its devices and reports the seconds of each epoch."""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+import jax
+
+parser = argparse.ArgumentParser()
+parser.add_argument("store", type=Path)
+parser.add_argument("model", type=Path)
+parser.add_argument("--parallelism", required=True)
+parser.add_argument("--devices", type=int, default=1)
+parser.add_argument("--batch", type=int, required=True)
+parser.add_argument("--epochs", type=int, required=True)
+parser.add_argument("--precision", default="float32")
+parser.add_argument("--output", type=Path, required=True)
+options = parser.parse_args()
+
+from forgefield.trainers.runtime import configure_jax  # noqa: E402
+
+configure_jax(precision=options.precision, devices=options.devices)
+
+import numpy as np  # noqa: E402
+
+from forgefield.models.energy import energy_function  # noqa: E402
+from forgefield.models.potential import load_potential  # noqa: E402
+from forgefield.trainers import ForceMatching, PackedNeighbors  # noqa: E402
+from forgefield.trainers.optimizers import optimizer  # noqa: E402
+from forgefield.trainers.parallel import choose_parallelism  # noqa: E402
+
+potential = load_potential(options.model)
+energy = energy_function(potential)
+parallel = choose_parallelism(options.parallelism)
+trainer = ForceMatching(
+    {k: np.asarray(v, options.precision) for k, v in potential.parameters.items()},
+    optimizer("adam", 1e-4),
+    lambda params: partial(energy, params),
+    PackedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts),
+    batch=options.batch,
+    parallelism=parallel,
+    progress=False,
+)
+trainer.set_datasets(options.store)
+trainer.train(options.epochs)
+# the slowest process counts
+seconds = np.max(parallel.exchange([row["seconds"] for row in trainer.history]), axis=0)
+if parallel.is_main:
+    steps = trainer.step // options.epochs
+    found = {"devices": parallel.parts, "processes": parallel.count, "steps": steps, "seconds": seconds.tolist()}
+    options.output.write_text(json.dumps(found | {"backend": jax.default_backend()}))
