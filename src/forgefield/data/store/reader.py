@@ -122,23 +122,24 @@ class Store:
         rows = np.asarray(indices)
         if rows.size == 0:
             return np.zeros(0, dtype=np.int64)
-        outside = (rows < -len(self)) | (rows >= len(self))
-        if rows.dtype.kind not in "iu" or outside.any():
-            raise IndexError(f"{self.path}: no row {rows[outside].tolist() or rows} in {len(self)} rows")
-        return np.where(rows < 0, rows + len(self), rows)
+        least, most = rows.min(), rows.max()
+        if rows.dtype.kind not in "iu" or least < -len(self) or most >= len(self):
+            raise IndexError(f"{self.path}: integers from 0 to {len(self) - 1} are expected, not {least} to {most}")
+        return np.where(rows < 0, rows + len(self), rows) if least < 0 else rows
 
     def _check_rows(self, rows: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """What the writer wrote is finite and fits; so a right checksum tells as much."""
-        wrong = np.flatnonzero(self._checksums(rows, values) != values["checksum"])
-        if len(wrong) == 0:
+        is_wrong = self._checksums(rows, values) != values["checksum"]
+        if not is_wrong.any():
             return
-        row = {key: array[wrong[0]] for key, array in values.items()}
+        first = is_wrong.argmax()
+        row = {key: array[first] for key, array in values.items()}
         reason = "damaged, or changed after it was written"
         if not 1 <= row["n_atoms"] <= self.max_atoms:
             reason = "n_atoms does not fit R"
         elif not all(np.isfinite(array).all() for array in row.values()):
             reason = "numbers that are not finite"
-        raise UserError(f"{self.path}: structure {rows[wrong[0]]}: {reason}; {AGAIN}")
+        raise UserError(f"{self.path}: structure {rows[first]}: {reason}; {AGAIN}")
 
     def close(self) -> None:
         self._reader = None
