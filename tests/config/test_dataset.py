@@ -1,6 +1,7 @@
 import pytest
 
 from forgefield.config import DatasetConfig
+from forgefield.config.dataset import Download
 from forgefield.units import Units
 
 
@@ -10,6 +11,14 @@ def test_a_source_is_enough():
     assert config.units.or_else(Units("hartree", "bohr")) == Units("hartree", "bohr")
     assert config.store.units.as_units() == Units("kJ/mol", "nm")
     assert config.split.shares == {"train": 0.8, "valid": 0.1, "test": 0.1}
+
+
+def test_downloads_stand_beside_paths_and_survive_json():
+    download = {"url": "https://a.org/b.npz", "sha256": "0A" * 32}
+    config = DatasetConfig(source=["a.npz", download])
+    assert config.source == ["a.npz", Download(url=download["url"], sha256="0a" * 32)]
+    assert DatasetConfig(source=download).source == config.source[1:]
+    assert DatasetConfig.model_validate(config.model_dump(mode="json")) == config
 
 
 def test_given_units_win_over_those_of_the_file_and_get_their_usual_name():
@@ -47,6 +56,13 @@ def test_neither_count_nor_fraction(mistake, share):
         ("split={method: files, train: a, valid: b, test: c}", "source is given, but split.method is files"),
         ("source=null", "source is missing; give the path of the reference file"),
         ("source=[]", "source: expected at least 1 entry, found []"),
+        ("source=[5]", "source: expected a path, a glob or {url: ..., sha256: ...}, found 5"),
+        (
+            "source={url: a.npz}",
+            "source: url: expected the address of a file, http://... or https://..., found 'a.npz'",
+        ),
+        ("source={url: 'http://a.org/b', sha: 0}", "source: sha: unknown key; did you mean sha256?"),
+        ("source={url: 'http://a.org/b', sha256: 0f}", "source: sha256: expected 64 hexadecimal digits, found '0f'"),
         ("keys={stress: a, virial: b}", "keys: stress and virial are both given"),
         ("units.energy=kcal/mole", "units.energy: unknown energy unit 'kcal/mole'; did you mean 'kcal/mol'?"),
         ("units.energy=1", "units.energy: expected text, found 1"),

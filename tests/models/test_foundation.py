@@ -1,3 +1,7 @@
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
 import numpy as np
 import pytest
 import torch
@@ -107,3 +111,18 @@ def test_features_from_scratch_have_vectors_in_all_layers_but_the_last():
     potential = foundation.from_scratch(config)
     assert (potential.config["hidden_l_max"], potential.config["correlation"]) == ([1, 1, 0], [4, 4, 4])
     assert "products.0.symmetric_contractions.contractions.1.weights_max" in potential.parameters
+
+
+def test_a_model_is_loaded_from_its_url_once_it_is_trusted(pickled, tmp_path, monkeypatch):
+    path, _ = pickled
+    monkeypatch.chdir(tmp_path)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(path.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/small.model"
+        with pytest.raises(UserError, match=rf"under models\.small: `sha256: {sha256_of(path)}`"):
+            import_model("small", ModelConfig(foundation=url), tmp_path / "out")
+        server.shutdown()
+    # the file is here now, and the server is not
+    import_model("small", ModelConfig(foundation=url, sha256=sha256_of(path)), tmp_path / "out")
+    assert read_json(tmp_path / "out" / "import.json")["source"]["name"] == "small.model"

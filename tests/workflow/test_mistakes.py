@@ -23,6 +23,15 @@ def test_a_missing_source_file_is_found_before_anything_runs(workspace):
     assert not workspace.results.exists()
 
 
+def test_a_file_from_the_internet_is_loaded_by_the_stage_and_not_by_the_plan(workspace):
+    url = "http://127.0.0.1:1/water.npz"  # nothing listens on this port
+    source = ("--config", f"datasets={{water: {{source: {{url: '{url}'}}}}}}")
+    assert "convert" in workspace.jobs(*source)
+    done = workspace.run("results/datasets/water/train.h5", *source)
+    assert done.returncode == 1
+    assert f"results/logs/convert/water.log: error: {url}: not reached" in done.stderr
+
+
 def test_a_mistake_that_a_stage_finds_is_the_last_thing_said_about_it(workspace):
     with np.load(workspace.path / "water.npz") as file:
         content = dict(file)

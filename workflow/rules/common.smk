@@ -54,16 +54,18 @@ def settings(stage, name):
 
 
 def source_files(wildcards):
-    """The files that a dataset is converted from."""
+    """The files that a dataset is converted from; its conversion loads those from the internet."""
     dataset = CONFIG.datasets[wildcards.dataset]
+    sources = dataset.source or sum(dataset.split.shares.values(), [])
+    paths = [source for source in sources if isinstance(source, str)]
     with reported_errors():
-        return find_files(dataset.source or sum(dataset.split.shares.values(), []))
+        return find_files(paths) if paths else []
 
 
 def foundation_files(wildcards):
-    """The file, or the two files of the directory, that a pretrained model is imported from."""
+    """The file, or the two files of the directory, that a pretrained model is imported from, but for a URL."""
     foundation = CONFIG.models[wildcards.model].foundation
-    if foundation is None:
+    if foundation is None or foundation.startswith(("http://", "https://")):
         return []
     with reported_errors():
         if os.path.isdir(foundation):

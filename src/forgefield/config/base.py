@@ -3,10 +3,11 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 SHA256 = r"^[0-9a-f]{64}$"
+URL = r"^https?://[^/\s]+/(\S*[^/\s])$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_+-]*$"
 
 
@@ -25,8 +26,9 @@ def number(value: Any) -> Any:
     return value
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+def _lower_case(digits: Any) -> Any:
+    """Some programs print checksums in upper case."""
+    return digits.lower() if isinstance(digits, str) else digits
 
 
 AsNumber = BeforeValidator(number)  # last in an annotation, or the bounds are missing in the JSON schema
@@ -37,13 +39,8 @@ PositiveInteger = Annotated[int, Field(gt=0), AsNumber]
 NonNegativeInteger = Annotated[int, Field(ge=0), AsNumber]
 Seed = Annotated[int, Field(ge=0, lt=2**32), AsNumber]
 
+Sha256 = Annotated[str, Field(pattern=SHA256), BeforeValidator(_lower_case)]
+"""The hexadecimal sha256 of a file."""
+
 Name = Annotated[str, StringConstraints(pattern=NAME), Field(coerce_numbers_to_str=True)]
 """The name of a dataset, model or run: part of file names."""
-
-Paths = Annotated[
-    list[str],
-    BeforeValidator(_listed),
-    Field(min_length=1),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
-]
-"""One path or glob, or a list of them; always a list once read."""

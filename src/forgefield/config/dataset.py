@@ -1,11 +1,12 @@
 """``datasets.NAME``: where the reference data is, how to read it, how to split it and how to store it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 
-from forgefield.config.base import Paths, Section, Seed, number
+from forgefield.config.base import URL, Section, Seed, Sha256, number
+from forgefield.config.messages import first_problem
 from forgefield.errors import UserError
 from forgefield.units import Units, energy_unit, length_unit, stress_unit
 
@@ -158,12 +159,58 @@ class Storage(Section):
     """Floating-point type in the HDF5 files."""
 
 
+class Download(Section):
+    """A file from the internet, loaded once and kept under results/downloads."""
+
+    url: Annotated[str, Field(pattern=URL)]
+    """Its address, which begins with http:// or https://."""
+
+    sha256: Sha256 | None = None
+    """Its sha256. Not given: the run ends with the one that was found and the line to add."""
+
+
+def _sources(value: Any) -> Any:
+    """A list of paths and downloads, also of a single one."""
+    return [_entry(entry) for entry in (value if isinstance(value, list | tuple) else [value])]
+
+
+def _entry(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        try:
+            return Download.model_validate(value)
+        except ValidationError as error:
+            raise ValueError(first_problem(error, Download)) from None
+    if not isinstance(value, str | Download):
+        raise ValueError(f"expected a path, a glob or {{url: ..., sha256: ...}}, found {value!r}")
+    return value
+
+
+_SOURCE_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"url": {"type": "string"}, "sha256": {"type": ["string", "null"]}},
+            "required": ["url"],
+            "additionalProperties": False,
+        },
+    ]
+}
+Sources = Annotated[
+    list[str | Download],
+    BeforeValidator(_sources),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [*_SOURCE_SCHEMA["anyOf"], {"type": "array", "items": _SOURCE_SCHEMA, "minItems": 1}]}),
+]
+
+
 class DatasetConfig(Section):
     """One set of reference data."""
 
-    source: Paths | None = None
-    """Path or glob of the reference file, or a list of them, relative to where the command is started. Not for split
-    method `files`, which names its own."""
+    source: Sources | None = None
+    """Path or glob of the reference file, relative to where the command is started, `{url: ..., sha256: ...}` of a file
+    that is loaded once and kept under `results/downloads`, or a list of these. Not for split method `files`, which
+    names its own."""
 
     format: str = "auto"
     """`auto` (by name and content), `npz` (sGDML or rMD17), or the name of a format that ASE reads, such as `extxyz` or

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from forgefield.config.base import NAME, SHA256
+from forgefield.config.base import NAME, SHA256, URL
 
 SYNONYMS = {
     "learning_rate": "lr",
@@ -50,7 +50,11 @@ SYNONYMS = {
 }
 """What other programs of the field call a key -> what it is called here."""
 
-PATTERNS = {NAME: "a name of letters, digits, _, + and -", SHA256: "64 hexadecimal digits"}
+PATTERNS = {
+    NAME: "a name of letters, digits, _, + and -",
+    SHA256: "64 hexadecimal digits",
+    URL: "the address of a file, http://... or https://...",
+}
 
 Location = tuple[int | str, ...]
 

@@ -5,14 +5,13 @@ from typing import Annotated, Any, Literal, Self
 from ase.data import atomic_numbers
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
 
-from forgefield.config.base import SHA256, AsNumber, Positive, PositiveInteger, Section, Seed
+from forgefield.config.base import AsNumber, Positive, PositiveInteger, Section, Seed, Sha256
 
 
 def _elements(symbols: list[str]) -> list[str]:
@@ -24,11 +23,6 @@ def _elements(symbols: list[str]) -> list[str]:
     return sorted(symbols, key=atomic_numbers.__getitem__)
 
 
-def _lower_case(digits: Any) -> Any:
-    """Some programs print checksums in upper case."""
-    return digits.lower() if isinstance(digits, str) else digits
-
-
 class ModelConfig(Section):
     """One model: with `foundation` a pretrained one, which has its own shape; without, one to train from scratch."""
 
@@ -36,10 +30,10 @@ class ModelConfig(Section):
     """The kind of model."""
 
     foundation: str | None = None
-    """Path of the pretrained model: a directory made by forgefield or a mace-torch `.model` file. Not given: random
-    initial parameters."""
+    """Path of the pretrained model: a directory made by forgefield or a mace-torch `.model` file; or the URL of a
+    `.model` file, which is loaded once and kept under `results/downloads`. Not given: random initial parameters."""
 
-    sha256: Annotated[str, Field(pattern=SHA256), BeforeValidator(_lower_case)] | None = None
+    sha256: Sha256 | None = None
     """The sha256 of a `.model` file. Reading such a file can run code in it, so it is read only if its sha256 is listed
     here."""
 

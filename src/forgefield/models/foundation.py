@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ase.data import atomic_numbers
 
+from forgefield.data.sources.downloads import fetch
 from forgefield.errors import UserError
 from forgefield.files import atomic_directory, sha256_of, write_json
 from forgefield.models.mace.initial import initial_potential
@@ -55,7 +56,8 @@ def from_scratch(config: "ModelConfig") -> Potential:
 
 
 def _from_foundation(name: str, config: "ModelConfig") -> tuple[Potential, dict[str, Any]]:
-    path = Path(config.foundation)
+    is_url = config.foundation.startswith(("http://", "https://"))
+    path = fetch(config.foundation, config.sha256) if is_url else Path(config.foundation).expanduser()
     if not path.exists():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         hint = f"; did you mean {path.parent / near[0]}?" if near else "; give a .model file or a forgefield directory"

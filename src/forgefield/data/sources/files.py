@@ -5,17 +5,24 @@ import glob
 from collections.abc import Sequence
 from pathlib import Path
 
+from forgefield.config.dataset import Download
+from forgefield.data.sources.downloads import fetch
 from forgefield.errors import UserError
+from forgefield.files import sha256_of
+
+Entry = str | Path | Download
 
 
-def find_files(source: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The files that a path, a glob or a list of either names; a glob's in alphabetical order.
+def find_files(source: Entry | Sequence[Entry]) -> list[Path]:
+    """The files that a path, a glob, a download or a list of these names; a glob's in alphabetical order.
 
     Raises:
-        UserError: a file is missing, empty or a directory, a glob matches nothing, or one file is named twice.
+        UserError: a file is missing, empty or a directory, a glob matches nothing, one file is named twice, or the
+            sha256 of a download is not listed or another.
+        MachineError: a file cannot be loaded from the internet.
     """
-    entries = [source] if isinstance(source, str | Path) else source
-    files = [file for entry in entries for file in _expand(Path(entry).expanduser())]
+    entries = [source] if isinstance(source, Entry) else source
+    files = [file for entry in entries for file in _files_of(entry)]
     if not files:
         raise UserError("the dataset names no source file; set `source` to a path, a glob or a list of them")
     seen: set[Path] = set()
@@ -24,6 +31,21 @@ def find_files(source: str | Path | Sequence[str | Path]) -> list[Path]:
             raise UserError(f"{file}: named twice in one source; its frames would count twice")
         seen.add(file.resolve())
     return files
+
+
+def _files_of(entry: Entry) -> list[Path]:
+    return [_downloaded(entry)] if isinstance(entry, Download) else _expand(Path(entry).expanduser())
+
+
+def _downloaded(entry: Download) -> Path:
+    path = fetch(entry.url, entry.sha256)
+    if entry.sha256 is None:
+        raise UserError(
+            f"{entry.url}: loaded, but its sha256 is not listed; if you trust {path}, write"
+            f" `source: {{url: {entry.url}, sha256: {sha256_of(path)}}}`"
+        )
+    _check(path)
+    return path
 
 
 def _expand(path: Path) -> list[Path]:
