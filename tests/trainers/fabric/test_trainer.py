@@ -5,11 +5,13 @@ import pytest
 from labelled_data import labelled_structures, run_config
 
 from forgefield.data.loaders import StructureList
+from forgefield.data.processes import OneProcess
 from forgefield.errors import UserError
 from forgefield.trainers import jax_engine
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.fabric import engine
 from forgefield.trainers.fabric.trainer import FabricTrainer
+from forgefield.trainers.parallel import SingleDevice
 
 COLUMNS = ("lr", "train_loss", "valid_loss", "valid_energy_mae_meV_per_atom", "valid_forces_mae_meV_per_A")
 
@@ -48,7 +50,8 @@ def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
     trained = []
     for name, module in {"jax": jax_engine, "fabric": engine}.items():
         files = {"checkpoints": tmp_path / name, "log_file": tmp_path / f"{name}.csv", "fingerprint": {}}
-        made = module.make_trainer(config, small_potential, StructureList(data), valid, **files)
+        devices = SingleDevice() if name == "jax" else OneProcess()
+        made = module.make_trainer(config, devices, small_potential, StructureList(data), valid, **files)
         made.train(config.training.epochs)
         trained.append(made)
     one, other = trained
