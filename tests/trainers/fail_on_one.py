@@ -55,7 +55,9 @@ trainer = ForceMatching(
 )
 data = Disk(make_labelled(16))
 loader = trainer._loader(data, 4, seed=0)
-loader._cache_left = loader._cache.clear() or 0
+# nothing kept in memory: every batch is read
+loader._cache.clear()
+loader._cache_left = 0
 trainer.set_loader(loader)
 if options.what == "replica" and trainer._parallel.index == 1:
     params = trainer._state.params | {"width": trainer._state.params["width"] + np.float64(1e-12)}
