@@ -99,7 +99,7 @@ class JaxEngine:
         before = int(self._state.step)
         while int(self._state.step) - before < steps:
             epoch = (int(self._state.step) // len(self._loader)) % EPOCHS
-            self._state, _ = train_epoch(
+            self._state, *_ = train_epoch(
                 self._train_step,
                 self._state,
                 self._loader,

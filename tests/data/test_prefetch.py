@@ -1,8 +1,9 @@
 import threading
+import time
 
 import pytest
 
-from forgefield.data.prefetch import Prefetch
+from forgefield.data.prefetch import Prefetch, Timed
 
 
 def test_items_come_in_order_and_only_a_few_are_made_ahead():
@@ -49,3 +50,15 @@ def test_an_exception_of_the_caller_ends_the_thread():
         next(ahead)
         raise KeyError
     assert not ahead._thread.is_alive()
+
+
+def test_the_time_that_a_caller_waits_is_added_up_without_the_time_it_works():
+    def items():
+        for i in range(3):
+            time.sleep(0.02)
+            yield i
+
+    timed, start = Timed(items()), time.perf_counter()
+    for _ in timed:
+        time.sleep(0.02)
+    assert 0.06 <= timed.seconds <= time.perf_counter() - start - 0.06

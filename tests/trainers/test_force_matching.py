@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import h5py
@@ -8,6 +9,7 @@ import pytest
 from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
 
 from forgefield.data import plans
+from forgefield.data.loaders import BatchLoader, StructureList
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.store import Store, StoreWriter
 from forgefield.errors import UserError
@@ -229,6 +231,20 @@ def test_a_bad_label_stops_before_anything_is_overwritten(labelled, tmp_path):
     assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000002", "epoch_000001"]
 
 
+def test_the_history_tells_how_long_steps_wait_for_data(labelled):
+    class SlowLoader(BatchLoader):
+        def epoch(self, epoch):
+            for loaded in super().epoch(epoch):
+                time.sleep(0.02)
+                yield loaded
+
+    made = trainer()
+    made.set_loader(SlowLoader(StructureList(labelled[:20]), NEIGHBORS, 10, seed=0, dtype=np.float64))
+    made.train(1)
+    # the first of two batches is not made ahead of anything
+    assert made.history[0]["data_wait_ms_per_step"] >= 10.0
+
+
 # -- continuing ------------------------------------------------------------------------------------------------------
 
 
@@ -247,8 +263,9 @@ def test_continues_bit_for_bit(labelled, tmp_path):
     second.train(6)
     assert_equal(straight.params, second.params)
     assert_equal(straight.best_params, second.best_params)
+    times = {"seconds": 0, "data_wait_ms_per_step": 0}
     for one, other in zip(straight.history, second.history, strict=True):
-        assert one | {"seconds": 0} == other | {"seconds": 0}
+        assert one | times == other | times
 
 
 def test_other_settings_are_refused_when_continuing(labelled, tmp_path):

@@ -12,6 +12,7 @@ def row(epoch, valid_loss):
         "valid_loss": valid_loss,
         "valid_energy_mae_meV_per_atom": None,
         "valid_forces_mae_meV_per_A": 12.3456,
+        "data_wait_ms_per_step": 0.02,
         "seconds": 0.5,
     }
 

@@ -12,6 +12,7 @@ ROW = {
     "valid_loss": 0.25,
     "valid_energy_mae_meV_per_atom": 3.0,
     "valid_forces_mae_meV_per_A": 40.0,
+    "data_wait_ms_per_step": 0.02,
     "seconds": 1.5,
 }
 LINE = "epoch 1/2  train loss 0.5  valid loss 0.25  energy MAE 3 meV/atom  force MAE 40 meV/Å  lr 0.1  1.5 s"

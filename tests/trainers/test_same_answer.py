@@ -13,6 +13,8 @@ from forgefield.data.store import StoreWriter
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.units import Units
 
+# columns of the history that no two trainings share
+TIMES = ("seconds", "data_wait_ms_per_step")
 # words for the training, and how many processes of which kind
 WAYS = {
     "2 devices": (["--devices", 2], {}),
@@ -30,7 +32,7 @@ def train(output, words=(), **together):
     codes = [process.wait() for process in start([TRAINING, output, *words], **together)]
     assert set(codes) == {0}
     history = np.genfromtxt(output / "history.csv", delimiter=",", names=True)
-    columns = {name: history[name] for name in history.dtype.names if name != "seconds"}
+    columns = {name: history[name] for name in history.dtype.names if name not in TIMES}
     return load_file(output / "params.safetensors") | columns
 
 

@@ -1,11 +1,26 @@
 """Preparing the next items in a background thread while the caller works on the present one."""
 
+import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
+
+
+class Timed(Iterator[Item]):
+    """Iterate over ``items``; ``seconds`` is how long the caller has waited for them."""
+
+    def __init__(self, items: Iterator[Item]) -> None:
+        self._items, self.seconds = items, 0.0
+
+    def __next__(self) -> Item:
+        start = time.perf_counter()
+        try:
+            return next(self._items)
+        finally:
+            self.seconds += time.perf_counter() - start
 
 
 class Prefetch(Generic[Item]):

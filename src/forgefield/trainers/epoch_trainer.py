@@ -86,8 +86,8 @@ class EpochTrainer(ABC):
         """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
 
     @abstractmethod
-    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
-        """All steps of an epoch; returns the mean of their losses. Raises NotFiniteError."""
+    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> tuple[float, float]:
+        """All steps of an epoch: the mean of their losses, and the seconds they waited for data. NotFiniteError."""
 
     @abstractmethod
     def _validate(self) -> dict[str, float]:
@@ -153,9 +153,9 @@ class EpochTrainer(ABC):
             raise UserError("early_stopping: it needs validation data; give some, or set it to null")
 
     def _epoch(self, progress: TrainingProgress) -> HistoryRow:
-        start, epoch = time.perf_counter(), self._record.epoch
+        start, epoch, before = time.perf_counter(), self._record.epoch, self.step
         try:
-            train_loss = self._train_epoch(epoch, progress.step)
+            train_loss, waited = self._train_epoch(epoch, progress.step)
         except NotFiniteError as error:
             raise UserError(f"epoch {epoch + 1}, {error}; {self._way_out()}") from None
         valid = self._validate() if "validation" in self._loaders else {}
@@ -169,6 +169,7 @@ class EpochTrainer(ABC):
             valid_loss=valid.get("loss"),
             valid_energy_mae_meV_per_atom=_milli(valid.get("energy_mae")),
             valid_forces_mae_meV_per_A=_milli(valid.get("forces_mae")),
+            data_wait_ms_per_step=round(1e3 * waited / (self.step - before), 3),
             seconds=round(time.perf_counter() - start, 3),
         )
 

@@ -12,6 +12,7 @@ from jax import Array
 
 from forgefield.data.batching import Batch, shift_energy
 from forgefield.data.loaders import BatchLoader, LoadedBatch
+from forgefield.data.prefetch import Timed
 from forgefield.data.structures import Structure
 from forgefield.trainers.epoch_trainer import NotFiniteError
 from forgefield.trainers.losses import Predicted
@@ -28,13 +29,13 @@ def train_epoch(
     parallel: Parallelism,
     on_step: Callable[[float], None],
     check: Callable[[TrainState], None],
-) -> tuple[TrainState, float]:
+) -> tuple[TrainState, float, float]:
     """All steps of an epoch.
 
     The state passed in is consumed. ``on_step`` is called with each step's loss, ``check`` with the state after it.
 
     Returns:
-        The new state and the mean of the steps' losses.
+        The new state, the mean of the steps' losses, and the seconds that steps waited for their batches.
 
     Raises:
         NotFiniteError: the loss or gradient of a step is not finite; it holds the state before that step.
@@ -52,7 +53,8 @@ def train_epoch(
         on_step(losses[-1])
 
     with closing(parallel.batches(loader, epoch)) as batches:
-        for loaded in batches:
+        timed = Timed(batches)
+        for loaded in timed:
             state, info = step(state, parallel.placed(loaded))
             waiting.append((info, loaded.rows))
             if len(waiting) > 1:
@@ -60,7 +62,7 @@ def train_epoch(
             check(state)
         while waiting:
             read_one()
-    return state, float(np.mean(losses))
+    return state, float(np.mean(losses)), timed.seconds
 
 
 def evaluate(

@@ -167,16 +167,16 @@ class ForceMatching(EpochTrainer):
 
     # -- training ------------------------------------------------------------------------------------------------
 
-    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
+    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> tuple[float, float]:
         loader = self._loaders["training"]
         try:
-            self._state, loss = loops.train_epoch(
+            self._state, loss, waited = loops.train_epoch(
                 self._train_step, self._state, loader, epoch, self._parallel, on_step, self._check
             )
         except NotFiniteError as error:
             self._state = error.state
             raise
-        return loss
+        return loss, waited
 
     def _check(self, state: TrainState) -> None:
         if self._check_every and int(state.step) % self._check_every == 0:

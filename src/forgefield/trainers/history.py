@@ -9,7 +9,10 @@ from forgefield.files import atomic_file
 
 
 class HistoryRow(TypedDict):
-    """One epoch. Entries are None where a training has no validation data or the data no such label."""
+    """One epoch. Entries are None where a training has no validation data or the data no such label.
+
+    ``data_wait_ms_per_step`` is how long the first process waited for a batch, in the mean over the training steps.
+    """
 
     epoch: int
     step: int
@@ -18,6 +21,7 @@ class HistoryRow(TypedDict):
     valid_loss: float | None
     valid_energy_mae_meV_per_atom: float | None
     valid_forces_mae_meV_per_A: float | None
+    data_wait_ms_per_step: float
     seconds: float
 
 

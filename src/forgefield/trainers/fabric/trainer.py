@@ -13,7 +13,7 @@ from torch import Tensor
 
 from forgefield.config.training import TrainingConfig
 from forgefield.data.loaders import BatchLoader, Source
-from forgefield.data.prefetch import Prefetch
+from forgefield.data.prefetch import Prefetch, Timed
 from forgefield.models.potential import Potential
 from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
 from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch
@@ -93,19 +93,20 @@ class FabricTrainer(EpochTrainer):
 
     # -- epochs --------------------------------------------------------------------------------------------------
 
-    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> float:
+    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> tuple[float, float]:
         self._model.train()
         loader, losses = self._loaders["training"], []
         # init_tensor: the type to which Fabric converts what a model returns
         with Prefetch(loader.epoch(epoch)) as batches, self._fabric.init_tensor():
-            for loaded in batches:
+            timed = Timed(batches)
+            for loaded in timed:
                 loss, norm = self._train_step(self._fabric.to_device(loaded.batch))
                 losses.append(loss)
                 if not (math.isfinite(loss) and math.isfinite(norm)):
                     frames = sorted(s.source_index for s in loader.structures(loaded.rows))
                     raise NotFiniteError(len(losses), frames)
                 on_step(loss)
-        return float(np.mean(losses))
+        return float(np.mean(losses)), timed.seconds
 
     def _train_step(self, batch: TorchBatch) -> tuple[float, float]:
         """One optimizer step; returns the loss before it, and the gradient's norm before clipping."""
