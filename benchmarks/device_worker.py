@@ -1,11 +1,9 @@
-"""One process of a run of benchmarks/scaling.py: trains on its devices and reports the seconds of each epoch."""
+"""One process of a run of benchmarks/devices.py: trains on its devices and reports the times of each epoch."""
 
 import argparse
 import json
 from functools import partial
 from pathlib import Path
-
-import jax
 
 parser = argparse.ArgumentParser()
 parser.add_argument("store", type=Path)
@@ -24,6 +22,7 @@ configure_jax(precision=options.precision, devices=options.devices)
 
 import numpy as np  # noqa: E402
 
+from forgefield.data.hdf5_loader import StoreFile  # noqa: E402
 from forgefield.models.energy import energy_function  # noqa: E402
 from forgefield.models.potential import load_potential  # noqa: E402
 from forgefield.trainers import ForceMatching, PackedNeighbors  # noqa: E402
@@ -44,9 +43,9 @@ trainer = ForceMatching(
 )
 trainer.set_datasets(options.store)
 trainer.train(options.epochs)
+times = ("seconds", "data_wait_ms_per_step")
 # the slowest process counts
-seconds = np.max(parallel.exchange([row["seconds"] for row in trainer.history]), axis=0)
+slowest = {name: np.max(parallel.exchange([row[name] for row in trainer.history]), axis=0).tolist() for name in times}
 if parallel.is_main:
-    steps = trainer.step // options.epochs
-    found = {"devices": parallel.parts, "processes": parallel.count, "steps": steps, "seconds": seconds.tolist()}
-    options.output.write_text(json.dumps(found | {"backend": jax.default_backend()}))
+    found = {"devices": parallel.parts, "structures": len(StoreFile(options.store)), **slowest}
+    options.output.write_text(json.dumps(found))
