@@ -12,8 +12,12 @@ import pytest
 import yaml
 from ase import Atoms
 from ase.neighborlist import natural_cutoffs, neighbor_list
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 MAX_BYTES = 8_000_000
+# per eV
+KCAL_MOL = 23.060548
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +45,12 @@ def glycolaldehyde(resources):
     if not path.exists():
         pytest.skip("glycolaldehyde_pbe.npz is not here; resources/glycolaldehyde/generate.py makes it")
     with np.load(path) as file:
+        return dict(file)
+
+
+@pytest.fixture(scope="module")
+def nanotube(resources):
+    with np.load(resources / "nanotube" / "nanotube_gfn2.npz") as file:
         return dict(file)
 
 
@@ -127,6 +137,43 @@ def test_glycolaldehyde_file_has_the_stated_keys_shapes_and_units(glycolaldehyde
 def test_glycolaldehyde_forces_belong_to_the_positions(glycolaldehyde):
     np.testing.assert_allclose(glycolaldehyde["F"].sum(1), 0.0, atol=0.05)
     np.testing.assert_allclose(np.cross(glycolaldehyde["R"], glycolaldehyde["F"]).sum(1), 0.0, atol=0.2)
+
+
+def test_nanotube_file_has_the_stated_keys_shapes_and_units(resources, nanotube):
+    n = len(nanotube["R"])
+    readme = (resources / "nanotube" / "README.md").read_text()
+    assert f"holds {n} structures" in readme
+    assert all(f"| ({n}, {shape}) |" in readme for shape in ("370, 3", "1"))
+    assert nanotube["R"].shape == nanotube["F"].shape == (n, 370, 3)
+    assert nanotube["E"].shape == (n, 1)
+    assert Counter(nanotube["z"].tolist()) == {6: 326, 1: 44}
+    assert (str(nanotube["r_unit"]), str(nanotube["e_unit"])) == ("Ang", "kcal/mol")
+    assert (resources / "nanotube" / "nanotube_gfn2.npz").stat().st_size < 500_000
+
+
+def test_nanotube_frames_are_two_capped_tubes(nanotube):
+    for positions in nanotube["R"]:
+        atoms = Atoms(nanotube["z"], positions)
+        i, j = neighbor_list("ij", atoms, natural_cutoffs(atoms, mult=1.25))
+        np.testing.assert_array_equal(np.bincount(i), np.where(atoms.numbers == 6, 3, 1))
+        graph = coo_matrix((np.ones(len(i)), (i, j)), shape=(370, 370))
+        assert sorted(np.bincount(connected_components(graph, directed=False)[1])) == [17 * 6 + 12, 14 * 16 + 32]
+
+
+def test_nanotube_labels_are_those_of_displaced_structures(nanotube):
+    forces, energies = nanotube["F"] / KCAL_MOL, nanotube["E"][:, 0] / KCAL_MOL
+    np.testing.assert_allclose(forces.sum(1), 0.0, atol=1e-4)
+    np.testing.assert_allclose(np.cross(nanotube["R"], forces).sum(1), 0.0, atol=1e-3)
+    # the four temperatures in turn, in eV above the relaxed geometry and eV/Å
+    by_temperature = (energies + 19654.06).reshape(-1, 4).mean(0)
+    np.testing.assert_allclose(by_temperature, [5, 10, 15, 20], atol=0.5)
+    np.testing.assert_allclose(forces.reshape(-1, 4, 1110).std((0, 2)), [0.6, 0.9, 1.1, 1.2], atol=0.05)
+
+
+def test_the_split_of_the_nanotube_takes_all_frames_with_all_temperatures_in_each_part(root, nanotube):
+    split = yaml.safe_load((root / "config" / "md22_nanotube.yaml").read_text())["datasets"]["nanotube"]["split"]
+    assert split["train"] + split["valid"] + split["test"] == len(nanotube["R"])
+    assert not any(split[part] % 4 for part in ("train", "valid", "test"))
 
 
 def test_gfn2_labels_can_be_computed_again(pretraining):
