@@ -75,9 +75,9 @@ def run(training: Training, method: str, devices: int) -> dict[str, float]:
         command = [*mpirun, "-n", str(devices), *command]
     else:
         command += ["--devices", str(devices)]
-    cores = sorted(os.sched_getaffinity(0))[:devices]
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:devices]))
     environment = os.environ | AS_ROOT | {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled")}
-    subprocess.run(command, check=True, env=environment, preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    subprocess.run(["taskset", "--cpu-list", cores, *command], check=True, env=environment)
     found = json.loads(output.read_text())
     assert found["devices"] == devices
     rate = found["structures"] / median(found["seconds"][1:])
