@@ -80,9 +80,33 @@ def test_two_atoms_on_one_point_are_refused(other):
         neighbor_pairs(structure, 3.0)
 
 
-def test_a_periodic_direction_needs_a_cell_vector():
-    structure = Structure(np.array([1]), np.zeros((1, 3)), NO_VECTOR, np.ones(3, bool))
-    with pytest.raises(UserError, match="no cell vector"):
+FLAT = CUBE[[0, 0, 2]]
+
+
+@pytest.mark.parametrize("cell", [NO_VECTOR, FLAT], ids=["none", "twice the same"])
+def test_a_periodic_direction_needs_a_cell_vector(cell):
+    structure = Structure(np.array([1]), np.zeros((1, 3)), cell, np.ones(3, bool), source_index=4)
+    with pytest.raises(UserError, match=r"frame 4: .* no cell vector"):
+        neighbor_pairs(structure, 3.0)
+
+
+# where they are not, the process ends by a signal, and this file with it
+@pytest.mark.parametrize("pbc", [(True, True, True), (True, True, False), (False, False, False)])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_positions_and_cells_that_are_no_numbers_are_refused(value, pbc):
+    positions, cell = np.array([[0.0, 0, 0], [1.0, value, 0]]), CUBE.copy()
+    cell[1, 1] = value
+    for structure, message in [
+        (Structure(np.ones(2, int), positions, CUBE, np.array(pbc), source_index=4), "position of atom 1"),
+        (Structure(np.ones(2, int), np.eye(3)[:2], cell, np.array(pbc), source_index=4), "cell"),
+    ]:
+        with pytest.raises(UserError, match=f"frame 4: {message} NaN or infinite"):
+            neighbor_pairs(structure, 3.0)
+
+
+def test_a_flat_slab_is_refused():
+    structure = Structure(np.ones(1, int), np.zeros((1, 3)), FLAT, np.array([True, True, False]), source_index=4)
+    with pytest.raises(UserError, match=r"frame 4: periodic along a direction that has no cell vector"):
         neighbor_pairs(structure, 3.0)
 
 

@@ -25,6 +25,8 @@ def _import_vesin() -> ModuleType:
 
 vesin = _import_vesin()
 
+FLAT = 1e-6  # in the structure's length unit; vesin ends the process where a cell has no volume
+
 
 class NeighborPairs(NamedTuple):
     """Each undirected pair once; ``positions[receiver] - positions[sender] + shift`` is shorter than the cutoff.
@@ -43,8 +45,10 @@ def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
     """The half neighbour list of one structure; correct for cells smaller than the cutoff and for mixed periodicity.
 
     Raises:
-        UserError: a periodic direction without a cell vector, or two atoms on one point.
+        UserError: a position or cell that is no number, a periodic direction without a cell vector, a flat cell, or two
+            atoms on one point.
     """
+    _require_finite(structure)
     box = periodic_box(structure)
     # One thread: faster for the sizes of reference data, and the order of pairs is the same every time.
     calculator = vesin.NeighborList(cutoff=cutoff, full_list=False, n_threads=1)
@@ -59,6 +63,18 @@ def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
     return NeighborPairs(j.astype(np.int32), i.astype(np.int32), shift)
 
 
+def _require_finite(structure: Structure) -> None:
+    """vesin ends the process where a cell is not finite."""
+    lost = np.flatnonzero(~np.isfinite(structure.positions).all(axis=1))
+    if len(lost):
+        what = f"position of atom {lost[0]}"
+    elif not np.isfinite(structure.cell).all():
+        what = "cell"
+    else:
+        return
+    raise UserError(f"frame {structure.source_index}: {what} NaN or infinite; remove or repair this frame")
+
+
 def neighbor_counts(n_atoms: int, pairs: NeighborPairs) -> np.ndarray:
     """(n_atoms,) number of neighbours of each atom in the full list."""
     return np.bincount(pairs.receiver, minlength=n_atoms) + np.bincount(pairs.sender, minlength=n_atoms)
@@ -68,14 +84,15 @@ def periodic_box(structure: Structure) -> np.ndarray:
     """(3, 3) cell, with unit vectors completing directions that are not periodic; zeros where none is periodic.
 
     Raises:
-        UserError: a periodic direction without a cell vector.
+        UserError: a periodic direction without a cell vector, or a flat cell.
     """
     if not structure.pbc.any():
         return np.zeros((3, 3))
-    lengths = np.linalg.norm(structure.cell, axis=1)
-    if (structure.pbc & (lengths == 0)).any():
+    vectors = structure.cell[structure.pbc]
+    if np.linalg.matrix_rank(vectors, tol=FLAT) < len(vectors):
         raise UserError(
-            f"frame {structure.source_index}: periodic along a direction that has no cell vector; set pbc or the cell"
+            f"frame {structure.source_index}: periodic along a direction that has no cell vector of its own in "
+            f"{structure.cell.tolist()}; set pbc or the cell"
         )
     if structure.pbc.all():
         return structure.cell
