@@ -197,6 +197,14 @@ def test_an_incomplete_store_never_gets_its_name(tmp_path, structures):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_store_is_written_where_room_cannot_be_reserved(tmp_path, structures, monkeypatch):
+    """As on macOS."""
+    monkeypatch.delattr(os, "posix_fallocate")
+    write(tmp_path / "train.h5", structures)
+    with Store(tmp_path / "train.h5") as store:
+        assert store.read([0])[0].energy == pytest.approx(structures[0].energy)
+
+
 def test_numbers_that_are_not_finite_are_not_written(tmp_path, structures):
     structures[2].positions[1, 0] = np.nan
     with pytest.raises(ValueError, match="numbers in R that are not finite"):

@@ -85,8 +85,7 @@ class StoreWriter:
         }
         self._file.attrs.update({**self._attributes, **own})
         self._file.flush()
-        # a full disk is seen now, not after hours
-        os.posix_fallocate(self._file.id.get_vfd_handle(), 0, self._file.id.get_filesize())
+        _reserve(self._file.id.get_vfd_handle(), self._file.id.get_filesize())
 
     def append(self, structures: Sequence[Structure]) -> None:
         """Write structures in eV and Å after those already written; absent labels get the weight 0.
@@ -134,6 +133,14 @@ class StoreWriter:
             values["virial"] = np.array(virials) * factors.virial
             values["virial_weight"] = np.array([0.0 if s.virial is None else s.virial_weight for s in structures])
         return values
+
+
+def _reserve(file: int, size: int) -> None:
+    """Take the room of a file, so that a full disk is seen now, not after hours."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:  # macOS, which can only set the length; a full disk is seen when it is written
+        os.truncate(file, size)
 
 
 @contextmanager
