@@ -8,9 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 from forgefield import __version__
 from forgefield.cli import main
+from forgefield.cli.app import app
 from forgefield.models.potential import save_potential
 
 STAGES = ("convert", "import-model", "statistics", "train", "evaluate", "plot")
@@ -131,11 +133,51 @@ def test_a_model_of_mace_torch_comes_with_the_command_that_imports_it(forgefield
     assert "small.model is a pickled model" in errors
 
 
-def test_a_usage_mistake_ends_with_exit_code_2_and_no_traceback(forgefield):
-    code, _, errors = forgefield("convert", "--datset", "water")
-    assert code == 2
-    assert "--dataset" in errors
-    assert "Traceback" not in errors
+def usage_mistakes():
+    """Arguments and the word that the message names, for every verb and each of its options and arguments."""
+    for verb, command in get_command(app).commands.items():
+        options = [p for p in command.params if p.param_type_name == "option"]
+        everything = [w for p in command.params if p.required for w in (p.opts[:1] if p in options else []) + ["x"]]
+        yield [verb, *everything, "--nonsense"], "--nonsense"
+        yield [verb, *everything, "additional"], "additional"
+        yield from (([verb], p.name) for p in command.params[:1] if p.required)
+        yield from (([verb, "x", "x"], p.opts[0]) for p in options if p.required)
+        for option in options:
+            yield from (([verb, *everything, word], word) for word in option.opts)
+    yield ["predict", "x", "x", "-o", "x", "--batch", "many"], "--batch"
+    yield ["predict", "x", "x", "-o", "x", "--batch", "0"], "--batch"
+    yield ["--nonsense"], "--nonsense"
+    yield ["nonsense"], "nonsense"
+
+
+@pytest.mark.parametrize(("arguments", "word"), list(usage_mistakes()))
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(forgefield, arguments, word):
+    code, output, errors = forgefield(*arguments)
+    assert (code, output, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith("error: forgefield")
+    assert word in errors
+    assert errors.endswith(" --help`\n")
+
+
+@pytest.mark.parametrize(("wrong", "right"), [(["convert", "--datset", "x"], "--dataset"), (["cnvert"], "'convert'")])
+def test_a_mistyped_word_comes_with_the_nearest(forgefield, wrong, right):
+    assert right in forgefield(*wrong)[2]
+
+
+def test_a_script_ends_alike(root, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["scripts/train.py", "--epochs", "3"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(root / "scripts" / "train.py"), run_name="__main__")
+    assert (end.value.code, capsys.readouterr().err) == (
+        2,
+        "error: train.py: no such option: --epochs; see `train.py --help`\n",
+    )
+
+
+def test_without_a_verb_all_of_them_are_listed(forgefield):
+    code, output, _ = forgefield()
+    assert code == 0
+    assert all(verb in output for verb in STAGES)
 
 
 @pytest.mark.parametrize("verb", ["predict", "export"])

@@ -1,19 +1,23 @@
 """The `forgefield` program: its verbs in the order in which a user meets them."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 
 from forgefield import __version__
 from forgefield.cli import stages, use
 from forgefield.cli.export import export
-from forgefield.errors import reported_errors
+from forgefield.errors import UserError, reported_errors
+
+# typer has its own copy of click's exceptions, or click's own, by its version
+UsageError = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="forgefield",
     help="Fine-tune machine-learned interatomic potentials on your own reference data.",
     epilog="`snakemake` runs all stages in order, each only when something it depends on changed.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -50,13 +54,28 @@ def _options(
 
 def main() -> None:
     """The entry point ``forgefield``; errors end with one line and exit code 2 or 3."""
-    with reported_errors():
-        app()
+    _execute(app, sys.argv[1:] or ["--help"])
 
 
 def run(function: Callable[..., None]) -> None:
     """Run one verb as a program of its own, which is what the files in scripts/ do."""
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     program.command()(function)
+    _execute(program, sys.argv[1:])
+
+
+def _execute(program: typer.Typer, arguments: Sequence[str]) -> None:
     with reported_errors():
-        program()
+        try:
+            code = program(arguments, standalone_mode=False)
+        except UsageError as error:
+            verbs = {command.name for command in program.registered_commands}
+            words = [Path(sys.argv[0]).name, *(word for word in arguments[:1] if word in verbs)]
+            raise UserError(_usage(error, " ".join(words))) from None
+    raise SystemExit(code)
+
+
+def _usage(error: UsageError, command: str) -> str:
+    """A wrong command line in one line, where typer would draw a box."""
+    text = error.format_message().rstrip(".")
+    return f"{command}: {text[:1].lower()}{text[1:]}{' ' if text.endswith('?') else '; '}see `{command} --help`"
