@@ -17,6 +17,13 @@ def test_a_file_that_is_not_json_is_named_in_one_line(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["[]", "3", "null", '"text"'])
+def test_a_file_without_an_object_is_named_with_the_way_out(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UserError, match=r"a\.json: holds a \w+, expected an object with keys; train again"):
+        read_json(tmp_path / "a.json", "train again")
+
+
 def test_an_error_names_the_path_that_was_asked_for(tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(IsADirectoryError) as caught, atomic_file(tmp_path / "there") as temporary:

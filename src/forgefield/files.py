@@ -97,13 +97,16 @@ class DamagedFileError(UserError, ValueError):
     """A file that is not what its name says."""
 
 
-def read_json(path: Path | str) -> Any:
-    """The content of a JSON file.
+def read_json(path: Path | str, remedy: str = "remove it and run again what wrote it") -> dict[str, Any]:
+    """The object in a JSON file; ``remedy`` is what messages say that a user can do.
 
     Raises:
-        DamagedFileError: it is not JSON.
+        DamagedFileError: it is not JSON, or holds no object.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DamagedFileError(f"{path}: not JSON ({error}); remove it and run again what wrote it") from None
+        raise DamagedFileError(f"{path}: not JSON ({error}); {remedy}") from None
+    if not isinstance(content, dict):
+        raise DamagedFileError(f"{path}: holds a {type(content).__name__}, expected an object with keys; {remedy}")
+    return content

@@ -9,6 +9,7 @@ import pytest
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
+from forgefield.files import write_json
 from forgefield.models.inference import predict
 from forgefield.models.potential import save_potential
 from forgefield.statistics import apply_statistics, compute_statistics
@@ -132,17 +133,22 @@ def test_units_and_finite_json(statistics_of, untrained):
     assert statistics["force_rms"] is None
 
 
-def test_apply_gives_a_model_from_scratch_its_scale(statistics_of, untrained):
+def written(folder, statistics):
+    write_json(folder / "statistics.json", statistics)
+    return folder / "statistics.json"
+
+
+def test_apply_gives_a_model_from_scratch_its_scale(statistics_of, untrained, tmp_path):
     statistics = statistics_of([hydrogen(-2.0), water(-9.0, np.full((3, 3), 2.0))], untrained)
-    potential = apply_statistics(untrained, statistics)
+    potential = apply_statistics(untrained, written(tmp_path, statistics))
     assert potential.energy_shifts == pytest.approx({1: -1.0, 6: 0.0, 8: -7.0})
     assert potential.config["scale"] == pytest.approx(2.0)
     assert potential.config["avg_num_neighbors"] == pytest.approx(8 / 5)
 
 
-def test_apply_changes_only_the_shifts_of_a_pretrained_model(statistics_of, untrained):
+def test_apply_changes_only_the_shifts_of_a_pretrained_model(statistics_of, untrained, tmp_path):
     foundation = replace(untrained, pretrained=True)
     statistics = statistics_of([hydrogen(-2.0), water(-9.0)], foundation)
-    potential = apply_statistics(foundation, statistics)
+    potential = apply_statistics(foundation, written(tmp_path, statistics))
     assert potential.config == foundation.config
     assert potential.energy_shifts[8] == statistics["energy_shifts"]["O"] != 0.0

@@ -21,7 +21,7 @@ from forgefield.errors import UserError
 from forgefield.evaluation.columns import prediction_columns, reference_columns
 from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
 from forgefield.evaluation.predictions import create_predictions, real_atoms, write_rows
-from forgefield.files import atomic_file, read_json, write_json
+from forgefield.files import atomic_file, write_json
 from forgefield.models.inference import Prediction, Predictor
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
@@ -70,7 +70,7 @@ def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Pote
     start, trained = load_potential(foundation), load_potential(run / "model")
     if not start.pretrained:
         return {"trained": trained}
-    return {"foundation": start, "refitted": apply_statistics(start, read_json(statistics)), "finetuned": trained}
+    return {"foundation": start, "refitted": apply_statistics(start, statistics), "finetuned": trained}
 
 
 def _has_virial(source: Path) -> bool:

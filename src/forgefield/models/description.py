@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ase.data import atomic_numbers
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from forgefield.config.base import Positive, Section
-from forgefield.config.messages import first_problem
+from forgefield.config.contents import Finite, checked
 from forgefield.errors import UserError
 from forgefield.files import read_json
 
@@ -23,6 +23,10 @@ def _elements(shifts: dict[str, float]) -> dict[str, float]:
     return shifts
 
 
+EnergyShifts = Annotated[dict[str, Finite], Field(min_length=1), AfterValidator(_elements)]
+"""eV by chemical symbol."""
+
+
 class Description(Section):
     """The content of ``model.json``."""
 
@@ -35,9 +39,7 @@ class Description(Section):
     config: dict[str, Any]
     """the architecture's own settings"""
 
-    energy_shifts: Annotated[
-        dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1), AfterValidator(_elements)
-    ]
+    energy_shifts: EnergyShifts
     """eV by chemical symbol"""
 
     cutoff: Positive
@@ -62,14 +64,9 @@ def read_description(path: Path) -> Description:
     Raises:
         UserError: the file is damaged, of another format or in other units.
     """
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: holds a {type(content).__name__}, expected an object with keys; {AGAIN}")
+    content = read_json(path, AGAIN)
     if content.get("forgefield_format") != FORMAT:
         raise UserError(f"{path}: model format {content.get('forgefield_format')}, expected {FORMAT}; {AGAIN}")
     if content.get("units") != UNITS:
         raise UserError(f"{path}: units {content.get('units')}, expected {UNITS}; {AGAIN}")
-    try:
-        return Description.model_validate(content)
-    except ValidationError as error:
-        raise UserError(f"{path}: {first_problem(error, Description)}; {AGAIN}") from None
+    return checked(path, content, Description, AGAIN)

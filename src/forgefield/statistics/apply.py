@@ -1,26 +1,62 @@
 """From statistics back to a potential that starts training from them."""
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
-from ase.data import atomic_numbers
+from ase.data import atomic_numbers, chemical_symbols
 
+from forgefield.config.base import NonNegative
+from forgefield.config.contents import Record, read_content
+from forgefield.errors import UserError
+from forgefield.models.description import EnergyShifts
 from forgefield.models.potential import Potential
 
+AGAIN = "make them again with `forgefield statistics`"
 
-def apply_statistics(potential: Potential, statistics: dict[str, Any]) -> Potential:
+
+class Neighbors(Record):
+    """The section ``neighbors``."""
+
+    average: NonNegative
+    """the neighbors of an atom, on average"""
+
+
+class Statistics(Record):
+    """What a potential takes from a statistics file."""
+
+    energy_shifts: EnergyShifts
+    """eV by chemical symbol"""
+
+    force_rms: NonNegative | None
+    """the root mean square of the force components, eV/Å, or null"""
+
+    neighbors: Neighbors
+    """neighbor counts"""
+
+
+def apply_statistics(potential: Potential, path: Path) -> Potential:
     """The potential with refitted energy shifts; a model from scratch also learns the data's force scale and density.
 
     A pretrained model keeps everything but its energy shifts. One with random parameters gets forces of the size of
     the reference by its output scale, and sums over neighbors of size one by its average neighbor count.
+
+    Args:
+        potential: the model of the statistics.
+        path: the statistics file.
+
+    Raises:
+        UserError: the file is damaged, or of a model for other elements.
     """
-    shifts = {atomic_numbers[s]: e for s, e in statistics["energy_shifts"].items()}
+    statistics = read_content(path, Statistics, AGAIN)
+    shifts = {atomic_numbers[s]: e for s, e in statistics.energy_shifts.items()}
+    if absent := [chemical_symbols[z] for z in potential.elements if z not in shifts]:
+        raise UserError(f"{path}: energy_shifts: none for {', '.join(absent)}, which the model knows; {AGAIN}")
     refitted = replace(potential, energy_shifts={z: shifts[z] for z in potential.elements})
     if potential.pretrained:
         return refitted
     config = potential.config | {
-        "scale": statistics["force_rms"] or 1.0,
+        "scale": statistics.force_rms or 1.0,
         "shift": 0.0,
-        "avg_num_neighbors": statistics["neighbors"]["average"] or 1.0,
+        "avg_num_neighbors": statistics.neighbors.average or 1.0,
     }
     return replace(refitted, config=config)

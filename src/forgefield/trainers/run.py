@@ -15,7 +15,7 @@ from ase.data import chemical_symbols
 from forgefield.config import RunConfig
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
-from forgefield.files import atomic_file, read_json, sha256_of
+from forgefield.files import atomic_file, sha256_of
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.statistics import apply_statistics
 from forgefield.trainers.checkpoints import set_aside_if_changed
@@ -47,7 +47,7 @@ def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, outp
     """
     engine = _engine(config.backend)
     processes = engine.prepare(config)
-    potential = apply_statistics(load_potential(model), read_json(statistics))
+    potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
     fingerprint = {}
     if processes.index == 0:
