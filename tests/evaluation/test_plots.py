@@ -1,7 +1,6 @@
 """Pictures and the table of a run whose predictions are made up."""
 
 import io
-import json
 
 import h5py
 import numpy as np
@@ -11,6 +10,7 @@ from rich.console import Console
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
+from forgefield.evaluation.metrics_file import read_splits
 from forgefield.evaluation.parity import QUANTITIES, parity_figure, parity_values
 from forgefield.evaluation.plots import plot_run
 from forgefield.evaluation.predictions import create_predictions, write_rows
@@ -89,15 +89,16 @@ def test_values_leave_out_padding_and_absent_labels(run):
 
 
 def test_panels_share_axes_and_state_their_errors_with_units(run):
-    metrics = json.loads((run / "metrics.json").read_text())["splits"]["test"]
+    split = read_splits(run)["test"]
+    errors = {variant: by_quantity.energy_per_atom for variant, by_quantity in split.variants()}
     panels = [("refitted", "zero-shot"), ("finetuned", "fine-tuned")]
-    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], panels, metrics)
+    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], panels, errors)
     left, right = figure.axes[:2]
     assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
     assert [left.get_title(), right.get_title()] == ["zero-shot", "fine-tuned"]
     text = right.texts[0].get_text()
     assert "N = 30" in text
-    assert f"MAE = {1000 * metrics['finetuned']['energy_per_atom']['mae']:.3g} meV/atom" in text
+    assert f"MAE = {1000 * errors['finetuned'].mae:.3g} meV/atom" in text
     assert "eV/atom" in figure.get_supxlabel()
     drawn = left.collections[0].get_offsets()
     assert len(drawn) <= 30
@@ -143,8 +144,9 @@ def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):
 
 def test_a_table_with_every_column_fits_80_columns_without_wrapping(tmp_path):
     """The widest there is: large errors of the energy, stresses, and a split without labels of them."""
-    large, small = {"n": 1, "mae": 728.5714, "rmse": 728.5714}, {"n": 1, "mae": 0.5604, "rmse": 0.0001234}
-    none = {"n": 0, "mae": None, "rmse": None}
+    large = {"n": 1, "mae": 728.5714, "rmse": 728.5714, "r2": None}
+    small = large | {"mae": 0.5604, "rmse": 0.0001234}
+    none = {"n": 0, "mae": None, "rmse": None, "r2": None}
     errors = {
         variant: {"energy_per_atom": large, "forces": small, "stress": none}
         for variant in ("foundation", "refitted", "finetuned")

@@ -1,9 +1,8 @@
 """Parity plots: prediction over reference, the start of training beside its end on the same axes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
+from forgefield.evaluation.metrics_file import Errors
 from forgefield.evaluation.predictions import read_rows, real_atoms
 
 BINS = 320
@@ -64,7 +64,7 @@ def parity_values(predictions: Path, quantity: Quantity, variant: str) -> Iterat
 
 
 def parity_figure(
-    predictions: Path, quantity: Quantity, panels: Sequence[tuple[str, str]], metrics: dict[str, Any]
+    predictions: Path, quantity: Quantity, panels: Sequence[tuple[str, str]], errors: Mapping[str, Errors]
 ) -> Figure:
     """One panel per (variant, title), all with the same axes and color scale.
 
@@ -72,7 +72,7 @@ def parity_figure(
         predictions: a predictions file.
         quantity: what to compare.
         panels: variants of the model with their titles.
-        metrics: of its split, by variant and quantity.
+        errors: of this quantity, by variant.
     """
     center = _reference_mean(predictions, quantity) if quantity.centered else 0.0
     low, high = _common_range(predictions, quantity, [variant for variant, _ in panels], center)
@@ -84,7 +84,7 @@ def parity_figure(
     all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (variant, title), count, density in zip(all_axes, panels, counts, densities, strict=True):
         points = _draw_density(axes, edges, count, density, norm)
-        _decorate(axes, quantity, title, metrics[variant][quantity.name], (low, high))
+        _decorate(axes, quantity, title, errors[variant], (low, high))
     figure.supxlabel(f"reference {quantity.label} ({quantity.unit})", fontsize="medium")
     figure.supylabel(f"predicted {quantity.label} ({quantity.unit})", fontsize="medium")
     figure.colorbar(points, ax=all_axes, label="values nearby", aspect=30, pad=0.02)
@@ -127,15 +127,15 @@ def _draw_density(
     )
 
 
-def _decorate(axes: Axes, quantity: Quantity, title: str, errors: dict[str, Any], limits: tuple[float, float]) -> None:
+def _decorate(axes: Axes, quantity: Quantity, title: str, errors: Errors, limits: tuple[float, float]) -> None:
     axes.plot(limits, limits, color="0.35", linewidth=0.8, zorder=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal", title=title)
     axes.locator_params(nbins=5)
-    r2 = "not defined" if errors["r2"] is None else f"{errors['r2']:.4f}"
+    r2 = "not defined" if errors.r2 is None else f"{errors.r2:.4f}"
     text = (
-        f"N = {errors['n']:,}\n"
-        f"MAE = {1000 * errors['mae']:.3g} {quantity.small}\n"
-        f"RMSE = {1000 * errors['rmse']:.3g} {quantity.small}\n"
+        f"N = {errors.n:,}\n"
+        f"MAE = {1000 * errors.mae:.3g} {quantity.small}\n"
+        f"RMSE = {1000 * errors.rmse:.3g} {quantity.small}\n"
         f"R² = {r2}"
     )
     axes.text(0.04, 0.96, text, transform=axes.transAxes, va="top", fontsize="small", linespacing=1.4)

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.learning_curve import learning_curve_figure
+from forgefield.evaluation.metrics_file import AGAIN, read_splits
 from forgefield.evaluation.parity import QUANTITIES, parity_figure
-from forgefield.files import atomic_file, read_json
+from forgefield.files import atomic_file
 
 STYLE = {
     "font.size": 9,
@@ -40,18 +41,19 @@ def plot_run(run: Path, config: PlotsConfig) -> list[Path]:
     """
     if not (run / "metrics.json").exists():
         raise UserError(f"{run}: no metrics.json; evaluate the run first with `forgefield evaluate`")
-    splits = read_json(run / "metrics.json")["splits"]
+    splits = read_splits(run)
     split = "test" if "test" in splits else next(iter(splits))
-    metrics = splits[split]
+    metrics = dict(splits[split].variants())
     predictions = run / f"predictions_{split}.h5"
     if not predictions.exists():
-        raise UserError(f"{predictions}: no such file; evaluate the run again with `forgefield evaluate`")
+        raise UserError(f"{predictions}: no such file; {AGAIN}")
     paths = []
     with rc_context(STYLE):
         for name, quantity in QUANTITIES.items():
             panels = [(v, t) for v, t in TITLES[name] if v in metrics] or [("trained", "trained from scratch")]
-            if metrics[panels[0][0]].get(quantity.name, {"n": 0})["n"]:
-                figure = parity_figure(predictions, quantity, panels, metrics)
+            errors = {variant: getattr(metrics[variant], quantity.name) for variant, _ in panels}
+            if all(of_variant and of_variant.n for of_variant in errors.values()):
+                figure = parity_figure(predictions, quantity, panels, errors)
                 paths += _save(figure, run / f"parity_{name}", config)
         paths += _save(learning_curve_figure(run / "history.csv"), run / "learning_curve", config)
     return paths

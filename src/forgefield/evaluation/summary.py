@@ -1,13 +1,13 @@
 """The end of a run in one table: zero-shot beside fine-tuned."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.table import Table
 
-from forgefield.files import read_json
+from forgefield.evaluation.metrics_file import Errors, SplitErrors, read_splits
 
 VARIANTS = {
     "foundation": "zero-shot",
@@ -20,9 +20,9 @@ COLUMNS = {"energy_per_atom": ("Energy", "meV/atom"), "forces": ("Forces", "meV/
 NO_LABELS = "–"
 
 
-def summary_table(splits: dict[str, Any]) -> Table:
+def summary_table(splits: Mapping[str, SplitErrors]) -> Table:
     """MAE and RMSE of every split and variant, errors in meV/atom, meV/Å and meV/Å³; with all columns 80 wide."""
-    quantities = [q for q in COLUMNS if any(q in by for split in splits.values() for by in split.values())]
+    quantities = [q for q in COLUMNS if any(getattr(by, q) for split in splits.values() for _, by in split.variants())]
     table = Table(box=HORIZONTALS, collapse_padding=True, pad_edge=False)
     table.add_column("Split", no_wrap=True)
     table.add_column("Model")
@@ -31,31 +31,31 @@ def summary_table(splits: dict[str, Any]) -> Table:
         for error in ("MAE", "RMSE"):
             table.add_column(f"{name}\n{error}\n{unit}", justify="right", no_wrap=True)
     for split, by_variant in splits.items():
-        for variant, errors in by_variant.items():
-            cells = [_milli(errors[q], e) for q in quantities for e in ("mae", "rmse")]
+        for variant, errors in by_variant.variants():
+            cells = [_milli(getattr(errors, q), e) for q in quantities for e in ("mae", "rmse")]
             table.add_row(split, VARIANTS[variant], *cells)
         table.add_section()
     return table
 
 
-def _milli(errors: dict[str, Any], name: str) -> str:
+def _milli(errors: Errors | None, name: str) -> str:
     """A thousandth of the unit, to three digits, without an exponent for large errors."""
-    if errors[name] is None:
+    if errors is None or not errors.n:
         return NO_LABELS
-    value = 1000 * errors[name]
+    value = 1000 * getattr(errors, name)
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def print_summary(run: Path, console: Console | None = None) -> None:
     """Print the table of ``run/metrics.json``, what its words mean, and the paths of the run's parity plots."""
     console = console or Console()
-    splits = read_json(run / "metrics.json")["splits"]
-    variants = [errors for by_variant in splits.values() for errors in by_variant.values()]
+    splits = read_splits(run)
+    variants = [errors for by_variant in splits.values() for _, errors in by_variant.variants()]
     _line(console, f"Errors of {run.name}")
     console.print(summary_table(splits))
-    if any("refitted" in by_variant for by_variant in splits.values()):
+    if any(by_variant.refitted for by_variant in splits.values()):
         _line(console, "refitted: energy shifts fitted to the training set, nothing else trained")
-    if any(errors[quantity]["mae"] is None for errors in variants for quantity in errors):
+    if any(errors is not None and not errors.n for by in variants for _, errors in by):
         _line(console, f"{NO_LABELS}: no labels of this kind")
     for path in sorted(run.glob("parity_*.png")):
         _line(console, f"Parity plot: {path}")
