@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from forgefield.trainers.checkpoints import (
     saved_checkpoints,
     set_aside_if_changed,
 )
+from forgefield.trainers.history import HistoryRow
 
 PRINT = {"training.lr": 0.1, "data/train.h5": "f" * 64}
 
@@ -18,7 +21,7 @@ def arrays(scale=1.0):
 
 
 def content(epoch):
-    return {"epoch": epoch, "fingerprint": PRINT}
+    return {"epoch": epoch, "fingerprint": PRINT, "record": {"rows": [], "best_epoch": epoch, "best_loss": None}}
 
 
 def save(directory, *epochs):
@@ -54,6 +57,42 @@ def test_a_damaged_one_is_passed_over_with_a_warning(tmp_path, name):
     (newest / name).write_bytes(damaged[: len(damaged) // 2])
     with pytest.warns(UserWarning, match="epoch_000002: damaged"):
         assert load_newest(tmp_path, PRINT).content["epoch"] == 1
+
+
+ROW = dict.fromkeys(HistoryRow.__annotations__)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"sha256": None}, "sha256: missing; expected the checksum"),
+        ({"fingerprint": None}, "fingerprint: missing"),
+        ({"forgefield_format": None}, "forgefield_format: missing"),
+        ({"record": None}, "record: missing; expected how far the training is"),
+        ({"record": {"rows": [], "best_epoch": 1}}, "record.best_loss: missing"),
+        ({"record": {"rows": [], "best_epoch": 1, "best_loss": None, "more": 1}}, "record.more: unknown key"),
+        ({"record": {"rows": [ROW | {"lr": "x"}], "best_epoch": 1, "best_loss": 1.0}}, "record.rows.0.lr: expected"),
+        ({"record": {"rows": [ROW | {"x": 1}], "best_epoch": 1, "best_loss": 1.0}}, "record: a row without exactly"),
+        ({"sha256": "0"}, "arrays.safetensors: its sha256 is another"),
+        (None, "holds a list, expected an object"),
+    ],
+)
+def test_content_that_lacks_something_is_passed_over_with_the_reason(tmp_path, change, reason):
+    _, newest = save(tmp_path, 1, 2)
+    text = newest / "content.json"
+    left = {k: v for k, v in (json.loads(text.read_text()) | (change or {})).items() if v is not None}
+    text.write_text(json.dumps(left if change else []))
+    with pytest.warns(UserWarning, match=rf"epoch_000002: damaged .*{reason}"):
+        assert load_newest(tmp_path, PRINT).content["epoch"] == 1
+    with pytest.warns(UserWarning, match="damaged"):
+        assert set_aside_if_changed(tmp_path, tmp_path.with_name("aside"), PRINT) is None
+
+
+def test_another_format(tmp_path):
+    (path,) = save(tmp_path, 1)
+    (path / "content.json").write_text('{"forgefield_format": 99}')
+    with pytest.raises(UserError, match="epoch_000001: checkpoint format 99, expected 1; remove"):
+        load_newest(tmp_path, PRINT)
 
 
 def test_all_damaged(tmp_path):

@@ -11,12 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from forgefield.config.contents import Record, checked
 from forgefield.errors import UserError
-from forgefield.files import atomic_directory, read_json, sha256_of, write_json
+from forgefield.files import DamagedFileError, atomic_directory, read_json, sha256_of, write_json
+from forgefield.trainers.history import SavedRecord
 
 FORMAT = 1
 KEEP = 2
 ARRAYS, CONTENT = "arrays.safetensors", "content.json"
+REMEDY = "remove this checkpoint"
+
+
+class Content(Record):
+    """What the JSON content must hold."""
+
+    forgefield_format: int
+    """the version of the format"""
+
+    sha256: str
+    """the checksum of the arrays"""
+
+    fingerprint: dict[str, Any]
+    """settings and checksums of the data"""
+
+    record: SavedRecord
+    """how far the training is"""
 
 
 class Checkpoint(NamedTuple):
@@ -34,7 +53,7 @@ def save_checkpoint(directory: Path, epoch: int, arrays: Mapping[str, np.ndarray
         directory: of all checkpoints of a training.
         epoch: finished epochs.
         arrays: by name, in C order.
-        content: JSON content; must not hold NaN.
+        content: JSON content with ``fingerprint`` and ``record``; must not hold NaN.
     """
     path = directory / f"epoch_{epoch:06d}"
     with atomic_directory(path) as temporary:
@@ -94,17 +113,23 @@ def _newest_undamaged(directory: Path) -> tuple[Path, dict[str, Any]]:
     """Path and content; damaged checkpoints are passed over with a warning."""
     for path in saved_checkpoints(directory):
         try:
-            content = read_json(path / CONTENT)
-            intact = sha256_of(path / ARRAYS) == content["sha256"]
-        except (OSError, ValueError, KeyError):
-            intact = False
-        if not intact:
-            warnings.warn(f"{path}: damaged checkpoint passed over", stacklevel=2)
-        elif content["forgefield_format"] != FORMAT:
-            raise UserError(f"{path}: checkpoint format {content['forgefield_format']}, expected {FORMAT}")
-        else:
-            return path, content
+            return path, _content(path)
+        except (OSError, DamagedFileError) as error:
+            warnings.warn(f"{path}: damaged checkpoint passed over ({error})", stacklevel=2)
     raise UserError(f"{directory}: every checkpoint is damaged; remove the folder to start again")
+
+
+def _content(path: Path) -> dict[str, Any]:
+    content = read_json(path / CONTENT, REMEDY)
+    if content.get("forgefield_format", FORMAT) != FORMAT:
+        raise UserError(
+            f"{path}: checkpoint format {content['forgefield_format']}, expected {FORMAT}; "
+            f"remove {path.parent} to start again"
+        )
+    checked(path / CONTENT, content, Content, REMEDY)
+    if sha256_of(path / ARRAYS) != content["sha256"]:
+        raise DamagedFileError(f"{path / ARRAYS}: its sha256 is another than {CONTENT} says; {REMEDY}")
+    return content
 
 
 def saved_checkpoints(directory: Path) -> list[Path]:

@@ -3,8 +3,12 @@
 import csv
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Self, TypedDict
 
+from pydantic import model_validator
+
+from forgefield.config.base import NonNegativeInteger, Section
+from forgefield.config.contents import Finite
 from forgefield.files import atomic_file
 
 
@@ -55,6 +59,25 @@ class TrainingRecord:
     def finished(self, epochs: int, patience: int | None) -> bool:
         """All epochs are done, or the last ``patience`` of them brought no lower validation loss."""
         return self.epoch >= epochs or (patience is not None and self.epoch - self.best_epoch >= patience)
+
+
+class SavedRecord(Section):
+    """A :class:`TrainingRecord` as it must stand in a file."""
+
+    rows: list[dict[str, Finite | None]]
+    """one row per epoch"""
+
+    best_epoch: NonNegativeInteger
+    """the epoch of the lowest validation loss"""
+
+    best_loss: Finite | None
+    """the lowest validation loss, or null"""
+
+    @model_validator(mode="after")
+    def _columns(self) -> Self:
+        if any(row.keys() != HistoryRow.__annotations__.keys() for row in self.rows):
+            raise ValueError(f"a row without exactly {', '.join(HistoryRow.__annotations__)}")
+        return self
 
 
 def write_history(path: Path, rows: list[HistoryRow]) -> None:
