@@ -1,6 +1,7 @@
 """Pictures and the table of a run whose predictions are made up."""
 
 import io
+import os
 
 import h5py
 import numpy as np
@@ -125,8 +126,62 @@ def test_a_run_without_metrics_says_what_to_do(tmp_path):
 
 def test_a_run_without_predictions_says_what_to_do(run):
     (run / "predictions_test.h5").unlink()
-    with pytest.raises(UserError, match=r"predictions_test\.h5: no such file; evaluate the run again"):
+    with pytest.raises(UserError, match=r"predictions_test\.h5: no such file; make it with `forgefield evaluate`"):
         plot_run(run, PlotsConfig())
+
+
+def edited(change):
+    """A function that changes the predictions file of a run."""
+
+    def edit(run):
+        with h5py.File(run / "predictions_test.h5", "a") as file:
+            change(file)
+
+    return edit
+
+
+def cut(share):
+    def edit(run):
+        path = run / "predictions_test.h5"
+        os.truncate(path, int(share * path.stat().st_size))
+
+    return edit
+
+
+def rename(file, name):
+    file.move(name, "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (cut(0.0), "not an HDF5 file; make one with"),
+        (cut(0.1), "a damaged or truncated HDF5 file"),
+        (cut(0.99), "a damaged or truncated HDF5 file"),
+        (edited(lambda file: rename(file, "finetuned/energy")), "finetuned/energy has shape None"),
+        (edited(lambda file: rename(file, "reference")), "reference/energy has shape None"),
+        (edited(lambda file: rename(file, "species")), "n_atoms has shape"),
+        (edited(lambda file: file.attrs.pop("forgefield_format")), "predictions of format None, expected 1"),
+        (edited(lambda file: file["finetuned/forces"].write_direct(np.full((30, 3, 3), np.nan))), "holds NaN"),
+        (edited(lambda file: file["finetuned/energy"].write_direct(np.full(30, np.inf))), "energy holds NaN or inf"),
+        (edited(lambda file: file["reference/energy"].write_direct(np.full(30, np.nan))), "0 values of refitted/en"),
+    ],
+)
+def test_damaged_predictions_are_one_line_with_file_and_way_out(run, edit, message):
+    edit(run)
+    with pytest.raises(UserError) as caught:
+        plot_run(run, PlotsConfig(dpi=60))
+    found = str(caught.value)
+    assert found.startswith(f"{run}/predictions_test.h5: ")
+    assert message in found
+    assert found.endswith(" with `forgefield evaluate`")
+
+
+@pytest.mark.parametrize("text", ["", "epoch\n1\n", HISTORY + "3\n", HISTORY.replace("2.0", "two")])
+def test_a_damaged_history_is_one_line_with_file_and_way_out(run, text):
+    (run / "history.csv").write_text(text)
+    with pytest.raises(UserError, match=r"history\.csv: expected numbers under epoch, .*`forgefield train` writes it"):
+        plot_run(run, PlotsConfig(dpi=60))
 
 
 def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):

@@ -7,7 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from forgefield.errors import UserError
+
 BLUE, ORANGE = "#0072B2", "#E69F00"  # told apart by color-blind readers (Okabe and Ito)
+LOSSES = {"train_loss": ("training", BLUE), "valid_loss": ("validation", ORANGE)}
+ERRORS = {
+    "valid_forces_mae_meV_per_A": ("forces (meV/Å)", BLUE),
+    "valid_energy_mae_meV_per_atom": ("energy (meV/atom)", ORANGE),
+}
+COLUMNS = ("epoch", *LOSSES, *ERRORS)
 
 
 def learning_curve_figure(history: Path) -> Figure:
@@ -15,22 +23,24 @@ def learning_curve_figure(history: Path) -> Figure:
     columns = _read(history)
     figure = Figure(figsize=(7.0, 2.8), layout="constrained")
     loss, error = figure.subplots(1, 2)
-    _draw(loss, columns, {"train_loss": ("training", BLUE), "valid_loss": ("validation", ORANGE)})
+    _draw(loss, columns, LOSSES)
     loss.set_ylabel("loss")
-    errors = {
-        "valid_forces_mae_meV_per_A": ("forces (meV/Å)", BLUE),
-        "valid_energy_mae_meV_per_atom": ("energy (meV/atom)", ORANGE),
-    }
-    _draw(error, columns, errors)
+    _draw(error, columns, ERRORS)
     error.set_ylabel("validation MAE")
     return figure
 
 
 def _read(history: Path) -> dict[str, np.ndarray]:
     """Columns by name; NaN where an entry is empty."""
-    with open(history, newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+    try:
+        with open(history, newline="") as file:
+            first, *others = csv.DictReader(file)
+        rows = [first, *others]
+        return {name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]) for name in COLUMNS}
+    except (KeyError, TypeError, ValueError, csv.Error):
+        raise UserError(
+            f"{history}: expected numbers under {', '.join(COLUMNS)}; `forgefield train` writes it again"
+        ) from None
 
 
 def _draw(axes: Axes, columns: dict[str, np.ndarray], lines: dict[str, tuple[str, str]]) -> None:

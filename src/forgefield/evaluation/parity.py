@@ -11,7 +11,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
-from forgefield.evaluation.metrics_file import Errors
+from forgefield.errors import UserError
+from forgefield.evaluation.metrics_file import AGAIN, Errors
 from forgefield.evaluation.predictions import read_rows, real_atoms
 
 BINS = 320
@@ -73,7 +74,13 @@ def parity_figure(
         quantity: what to compare.
         panels: variants of the model with their titles.
         errors: of this quantity, by variant.
+
+    Raises:
+        UserError: the predictions file is damaged, holds other values than ``errors`` counts, or some that are no
+            numbers.
     """
+    for variant, _ in panels:
+        _check(predictions, quantity, variant, errors[variant].n)
     center = _reference_mean(predictions, quantity) if quantity.centered else 0.0
     low, high = _common_range(predictions, quantity, [variant for variant, _ in panels], center)
     edges = np.linspace(low, high, BINS + 1)
@@ -89,6 +96,20 @@ def parity_figure(
     figure.supylabel(f"predicted {quantity.label} ({quantity.unit})", fontsize="medium")
     figure.colorbar(points, ax=all_axes, label="values nearby", aspect=30, pad=0.02)
     return figure
+
+
+def _check(predictions: Path, quantity: Quantity, variant: str, n: int) -> None:
+    """Are there ``n`` values, all finite? What is drawn from others would be wrong, or nothing."""
+    found = 0
+    for pair in parity_values(predictions, quantity, variant):
+        found += pair[0].size
+        if not np.isfinite(pair).all():
+            raise UserError(f"{predictions}: {variant}/{quantity.column} holds NaN or infinite values; {AGAIN}")
+    if found != n:
+        raise UserError(
+            f"{predictions}: {found} values of {variant}/{quantity.column} have a reference, but metrics.json counts "
+            f"{n}; {AGAIN}"
+        )
 
 
 def _reference_mean(predictions: Path, quantity: Quantity) -> float:

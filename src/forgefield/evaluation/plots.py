@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.learning_curve import learning_curve_figure
-from forgefield.evaluation.metrics_file import AGAIN, read_splits
+from forgefield.evaluation.metrics_file import read_splits
 from forgefield.evaluation.parity import QUANTITIES, parity_figure
 from forgefield.files import atomic_file
 
@@ -45,8 +45,6 @@ def plot_run(run: Path, config: PlotsConfig) -> list[Path]:
     split = "test" if "test" in splits else next(iter(splits))
     metrics = dict(splits[split].variants())
     predictions = run / f"predictions_{split}.h5"
-    if not predictions.exists():
-        raise UserError(f"{predictions}: no such file; {AGAIN}")
     paths = []
     with rc_context(STYLE):
         for name, quantity in QUANTITIES.items():

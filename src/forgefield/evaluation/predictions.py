@@ -14,6 +14,9 @@ import h5py
 import numpy as np
 
 from forgefield import __version__
+from forgefield.data.store.opening import DAMAGES, damaged, open_file
+from forgefield.errors import UserError
+from forgefield.evaluation.metrics_file import AGAIN
 
 FORMAT = 1
 CHUNK_BYTES = 2**18
@@ -32,9 +35,10 @@ def create_predictions(
             "created_by": f"forgefield {__version__}",
         }
     )
-    tails = {"energy": (), "forces": (max_atoms, 3)} | ({"stress": (3, 3)} if stress else {})
     for group in ("reference", *variants):
-        for quantity, tail in tails.items():
+        for quantity, tail in _tails(max_atoms).items():
+            if quantity == "stress" and not stress:
+                continue
             _create(file, f"{group}/{quantity}", (n, *tail), np.float64).attrs["units"] = UNITS[quantity]
     _create(file, "n_atoms", (n,), np.int32)
     _create(file, "source_index", (n,), np.int64)
@@ -60,10 +64,36 @@ def write_rows(file: h5py.File, start: int, columns: Mapping[str, np.ndarray]) -
 
 
 def read_rows(path: Path, names: Sequence[str], chunk: int = 1024) -> Iterator[dict[str, np.ndarray]]:
-    """Stream columns in chunks of rows."""
-    with h5py.File(path) as file:
-        for start in range(0, len(file["n_atoms"]), chunk):
-            yield {name: file[name][start : start + chunk] for name in names}
+    """Stream columns in chunks of rows.
+
+    Raises:
+        UserError: no such file, or it is damaged, of another format or lacks a column.
+    """
+    with open_file(path, "evaluate") as file:
+        try:
+            n = _checked_length(path, file, names)
+            for start in range(0, n, chunk):
+                yield {name: file[name][start : start + chunk] for name in names}
+        except DAMAGES:
+            raise damaged(path, "evaluate") from None
+
+
+def _checked_length(path: Path, file: h5py.File, names: Sequence[str]) -> int:
+    """The number of rows, once all columns have it and the shapes of the format."""
+    if (version := file.attrs.get("forgefield_format")) != FORMAT:
+        raise UserError(f"{path}: predictions of format {version}, expected {FORMAT}; {AGAIN}")
+    shapes = {name: file[name].shape if isinstance(file.get(name), h5py.Dataset) else None for name in names}
+    n, most = (file["species"].shape if isinstance(file.get("species"), h5py.Dataset) else (0, 0))[:2]
+    for name, shape in shapes.items():
+        expected = (n, *_tails(most).get(name.rpartition("/")[2], ()))
+        if shape != expected:
+            raise UserError(f"{path}: {name} has shape {shape}, expected {expected}; {AGAIN}")
+    return n
+
+
+def _tails(most: int) -> dict[str, tuple[int, ...]]:
+    """The shape of a row of each quantity, where the largest structure has ``most`` atoms."""
+    return {"energy": (), "forces": (most, 3), "stress": (3, 3)}
 
 
 def real_atoms(n_atoms: np.ndarray, width: int) -> np.ndarray:

@@ -270,7 +270,9 @@ def test_not_hdf5(tmp_path):
 @pytest.mark.parametrize("keep", [0.0, 0.1, 0.5, 0.9, 0.999])
 def test_truncated(path, keep):
     os.truncate(path, int(path.stat().st_size * keep))
-    expected = "a damaged or truncated HDF5 file; convert the dataset again" if keep else "not an HDF5 file"
+    expected = (
+        "a damaged or truncated HDF5 file; make it again with `forgefield convert`" if keep else "not an HDF5 file"
+    )
     assert open_error(path).startswith(f"{path}: {expected}")
 
 

@@ -1,4 +1,4 @@
-"""Opening a store: what is checked before the first read."""
+"""Opening a store, or another HDF5 file of forgefield's: what is checked before the first read."""
 
 import os
 from pathlib import Path
@@ -10,17 +10,19 @@ from forgefield.errors import UserError
 from forgefield.units import Units
 
 AGAIN = "convert the dataset again"
+# what h5py raises where it cannot make sense of a file
+DAMAGES = (OSError, RuntimeError, KeyError, ValueError)
 
 
-def open_file(path: Path) -> h5py.File:
-    """The file open for reading.
+def open_file(path: Path, verb: str = "convert") -> h5py.File:
+    """The file open for reading; ``verb`` is what makes such files.
 
     Raises:
         UserError: no such file, or not a whole HDF5 file.
         OSError: the file may not be read.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no such file; make it with `forgefield convert`")
+        raise UserError(f"{path}: no such file; make it with `forgefield {verb}`")
     try:
         # Several processes read one file, also on file systems without locks.
         return h5py.File(path, "r", locking=False)
@@ -30,13 +32,13 @@ def open_file(path: Path) -> h5py.File:
         if error.errno:  # such as no permission
             raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
         if h5py.is_hdf5(path):
-            raise damaged(path) from None
-        raise UserError(f"{path}: not an HDF5 file; make one with `forgefield convert`") from None
+            raise damaged(path, verb) from None
+        raise UserError(f"{path}: not an HDF5 file; make one with `forgefield {verb}`") from None
 
 
-def damaged(path: Path) -> UserError:
+def damaged(path: Path, verb: str = "convert") -> UserError:
     """What h5py says of such a file is about its internals."""
-    return UserError(f"{path}: a damaged or truncated HDF5 file; {AGAIN}")
+    return UserError(f"{path}: a damaged or truncated HDF5 file; make it again with `forgefield {verb}`")
 
 
 def check_version(path: Path, attributes: dict[str, str]) -> None:

@@ -10,14 +10,20 @@ import numpy as np
 from forgefield.data.store.assembly import to_structures
 from forgefield.data.store.checksums import RowChecksums
 from forgefield.data.store.layout import columns
-from forgefield.data.store.opening import AGAIN, check_datasets, check_version, damaged, open_file, read_units
+from forgefield.data.store.opening import (
+    AGAIN,
+    DAMAGES,
+    check_datasets,
+    check_version,
+    damaged,
+    open_file,
+    read_units,
+)
 from forgefield.data.store.rows import RowReader
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import Units
 
-# what h5py raises where it cannot make sense of a file
-DAMAGES = (OSError, RuntimeError)
 UNUSED = "mask"  # n_atoms says the same
 
 
@@ -78,8 +84,9 @@ class Store:
     def elements(self) -> tuple[int, ...]:
         """Atomic numbers that occur, in ascending order; the first use reads ``species`` of the whole file."""
         found = np.zeros(256, dtype=bool)
+        reader = self._open_reader
         try:
-            for block in self._open_reader.blocks("species"):
+            for block in reader.blocks("species"):
                 found[block] = True
         except DAMAGES:
             raise damaged(self.path) from None
@@ -106,9 +113,9 @@ class Store:
 
     def read_columns(self, indices: Sequence[int] | np.ndarray | slice) -> dict[str, np.ndarray]:
         """The rows (b, ...) of every dataset but ``mask``, as stored, with the checks of :meth:`read`."""
-        rows = self._row_numbers(indices)
+        rows, reader = self._row_numbers(indices), self._open_reader
         try:
-            values = self._open_reader.read(rows)
+            values = reader.read(rows)
         except DAMAGES:
             raise damaged(self.path) from None
         self.rows_read += len(rows)
