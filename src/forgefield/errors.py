@@ -18,6 +18,15 @@ class MachineError(Exception):
     exit_code = 3
 
 
+@contextmanager
+def named(where: object) -> Iterator[None]:
+    """Put ``where`` before the message of a :class:`UserError` that knows of no file."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
 # a path that the user chose cannot be used; any other fault of the file system is the machine's
 PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
 

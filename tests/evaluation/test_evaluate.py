@@ -99,6 +99,24 @@ def test_a_run_from_scratch_has_one_variant(run_files, foundation, tmp_path):
     assert list(metrics["splits"]["test"]) == ["trained"]
 
 
+@pytest.mark.parametrize(
+    ("weights", "scale", "message"),
+    [
+        (1e200, 1.0, r"the model gives \w+ NaN or infinite; "),
+        (1.0, 1e150, r"its \w+ is off by \S+ \S+; .* train again with a lower training\.lr"),
+    ],
+)
+def test_predictions_beyond_measure_name_file_variant_and_frame(
+    run_files, foundation, tmp_path, weights, scale, message
+):
+    parameters = {k: weights * v for k, v in foundation.parameters.items()}
+    config = foundation.config | {"scale": scale}
+    save_potential(replace(foundation, parameters=parameters, config=config), tmp_path / "run" / "model")
+    with pytest.raises(UserError, match=rf"^{run_files.data}/test\.h5, finetuned model: frame 10\d: {message}"):
+        evaluate_run(run_files.config, run_files.data, run_files.foundation, run_files.statistics, tmp_path / "run")
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["model"]
+
+
 def test_a_diverged_model_is_refused_and_leaves_no_files(run_files, foundation, tmp_path):
     diverged = {k: np.full_like(v, np.nan) for k, v in foundation.parameters.items()}
     save_potential(replace(foundation, pretrained=False), tmp_path / "scratch")

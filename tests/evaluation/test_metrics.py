@@ -45,3 +45,11 @@ def test_r2_of_a_constant_reference_is_none():
     sums = ErrorSums()
     sums.add(np.full(3, 2.0), np.array([1.0, 2.0, 3.0]))
     assert sums.result()["r2"] is None
+
+
+@pytest.mark.parametrize("chunks", [[[1.0, np.nan], [2.0, 3.0]], [[1.0, 2.0], [np.nan, 3.0]]])
+def test_a_prediction_that_is_no_number_stays_one(chunks):
+    sums = ErrorSums()
+    for predicted in chunks:
+        sums.add(np.zeros(2), np.array(predicted))
+    assert all(np.isnan(sums.result()[name]) for name in ("mae", "rmse", "max"))

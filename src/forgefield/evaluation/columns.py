@@ -1,12 +1,17 @@
 """A chunk of structures and predictions as columns of the predictions file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from forgefield.data.structures import Structure
+from forgefield.errors import UserError
+from forgefield.evaluation.predictions import UNITS
 from forgefield.models.inference import Prediction
 from forgefield.statistics.reference import reference_energy, reference_forces, reference_stress
+
+LARGEST = 1e100  # of an error, in any unit
 
 
 def reference_columns(structures: Sequence[Structure], stress: bool) -> dict[str, np.ndarray]:
@@ -33,6 +38,26 @@ def prediction_columns(variant: str, predictions: Sequence[Prediction], stress: 
         no_stress = np.full((3, 3), np.nan)
         columns[f"{variant}/stress"] = np.array([no_stress if p.stress is None else p.stress for p in predictions])
     return columns
+
+
+def require_moderate_errors(columns: Mapping[str, np.ndarray], variant: str, source: Path) -> None:
+    """The square of each error must be a number, which it is not for a model that has diverged.
+
+    Raises:
+        UserError: it is not; names the frame.
+    """
+    for quantity in UNITS:
+        if f"{variant}/{quantity}" not in columns:
+            continue
+        reference = columns[f"reference/{quantity}"]
+        error = np.abs(columns[f"{variant}/{quantity}"] - reference)
+        wrong = ~np.isnan(reference) & ~(error < LARGEST)  # a NaN is not below anything
+        if wrong.any():
+            frame = columns["source_index"][np.argwhere(wrong)[0][0]]
+            raise UserError(
+                f"{source}, {variant} model: frame {frame}: its {quantity} is off by {error[wrong][0]:.3g} "
+                f"{UNITS[quantity]}; a trained model that ends so has diverged: train again with a lower training.lr"
+            )
 
 
 def _padded(rows: Sequence[np.ndarray]) -> np.ndarray:

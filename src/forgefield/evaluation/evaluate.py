@@ -17,12 +17,12 @@ from forgefield.config import RunConfig
 from forgefield.data.batching import shift_energy
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
-from forgefield.evaluation.columns import prediction_columns, reference_columns
+from forgefield.errors import named
+from forgefield.evaluation.columns import prediction_columns, reference_columns, require_moderate_errors
 from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
 from forgefield.evaluation.predictions import create_predictions, real_atoms, write_rows
 from forgefield.files import atomic_file, write_json
-from forgefield.models.inference import Prediction, Predictor
+from forgefield.models.inference import Predictor
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
@@ -45,7 +45,8 @@ def evaluate_run(config: RunConfig, data: Path, foundation: Path, statistics: Pa
         The content of ``metrics.json``.
 
     Raises:
-        UserError: a structure has an element that the model does not know, or a prediction is not finite.
+        UserError: a structure has an element that the model does not know, or a prediction is not finite
+            or beyond all measure.
     """
     potentials = _potentials(foundation, statistics, run)
     sources = {split: data / f"{split}.h5" for split in config.evaluation.splits}
@@ -97,6 +98,7 @@ def _evaluate_split(
             write_rows(file, start, columns)
             start += len(columns["n_atoms"])
             for variant in potentials:
+                require_moderate_errors(columns, variant, store.path)
                 _add(sums[variant], columns, variant)
     return {variant: {quantity: s.result() for quantity, s in by.items()} for variant, by in sums.items()}
 
@@ -110,8 +112,8 @@ def _columns(
     while chunk := list(islice(structures, CHUNK)):
         columns = reference_columns(chunk, store.has_virial)
         for variant, stream in streams.items():
-            predictions = list(islice(stream, len(chunk)))
-            _require_finite(variant, chunk, predictions, store.path)
+            with named(f"{store.path}, {variant} model"):
+                predictions = list(islice(stream, len(chunk)))
             columns |= prediction_columns(variant, predictions, store.has_virial)
         if "refitted" in potentials:
             columns |= _refitted_columns(chunk, columns, potentials["refitted"], potentials["foundation"])
@@ -137,14 +139,3 @@ def _add(sums: Mapping[str, ErrorSums], columns: Mapping[str, np.ndarray], varia
     sums["forces"].add(columns["reference/forces"][atoms], columns[f"{variant}/forces"][atoms])
     if "stress" in sums:
         sums["stress"].add(columns["reference/stress"], columns[f"{variant}/stress"])
-
-
-def _require_finite(
-    variant: str, structures: Sequence[Structure], predictions: Sequence[Prediction], source: Path
-) -> None:
-    for structure, prediction in zip(structures, predictions, strict=True):
-        if not (np.isfinite(prediction.energy) and np.isfinite(prediction.forces).all()):
-            raise UserError(
-                f"{source}: the {variant} model's prediction for frame {structure.source_index} is not finite; "
-                "a trained model that ends so has diverged: train again with a lower training.lr"
-            )

@@ -29,7 +29,7 @@ class ErrorSums:
     spread: float = 0.0
 
     def add(self, reference: np.ndarray, predicted: np.ndarray) -> None:
-        """Count values of equal shape; a NaN reference is an absent label."""
+        """Count values of equal shape; a NaN reference is an absent label, and a NaN prediction stays one."""
         present = ~np.isnan(reference)
         self.absent += int(present.size - present.sum())
         reference = np.asarray(reference, np.float64)[present]
@@ -38,7 +38,7 @@ class ErrorSums:
         error = np.abs(np.asarray(predicted, np.float64)[present] - reference)
         self.absolute += float(error.sum())
         self.squared += float((error**2).sum())
-        self.largest = max(self.largest, float(error.max()))
+        self.largest = float(np.maximum(self.largest, error.max()))
         self._add_spread(reference)
 
     def _add_spread(self, reference: np.ndarray) -> None:
