@@ -126,6 +126,18 @@ def test_an_unknown_element_ends_with_frame_file_and_known_elements(statistics_o
         statistics_of([water(-9.0), ammonia], untrained)
 
 
+@pytest.mark.parametrize(
+    ("weights", "scale", "message"),
+    [(1e200, 1.0, "the model gives energy NaN or infinite"), (1.0, 1e150, r"the model's energy is -?\d\S+e\+\d+ eV")],
+)
+def test_model_energies_beyond_measure_name_file_and_frame(statistics_of, untrained, weights, scale, message):
+    parameters = {k: weights * v for k, v in untrained.parameters.items()}
+    config = untrained.config | {"scale": scale}
+    foundation = replace(untrained, parameters=parameters, config=config, pretrained=True)
+    with pytest.raises(UserError, match=rf"train\.h5: frame 0: {message}"):
+        statistics_of([water(-9.0)], foundation)
+
+
 def test_units_and_finite_json(statistics_of, untrained):
     statistics = statistics_of([hydrogen(-2.0)], untrained)
     assert json.loads(json.dumps(statistics, allow_nan=False)) == statistics

@@ -13,6 +13,7 @@ ONE_POINT = 0.01  # Å; the nearest nuclei of any molecule, those of H2, are 0.7
 HIGHEST_FORCE_RMS = 10.0  # eV/Å; by <F^2> = k T x force constant, even a C-H bond (31 eV/Å^2) would be at 37,000 K
 FARTHEST = 1.6  # times the sum of covalent radii; lengths in bohr read as Å are 1.89 times too large
 NOBLE_GASES = (2, 10, 18, 36, 54, 86)
+LARGEST = 1e30  # eV and Å; its square fits float64, and in any unit it fits float32
 SAMPLE = 4  # structures whose bond lengths are looked at
 
 
@@ -24,8 +25,8 @@ def check_structure(structure: Structure, where: str) -> None:
         where: file and frame, for messages.
 
     Raises:
-        UserError: an unknown element, a number that is not finite, a periodic direction without a cell vector, a flat
-            cell, or two atoms on one point.
+        UserError: an unknown element, a number that is not finite or beyond all measure, a periodic direction without a
+            cell vector, a flat cell, or two atoms on one point.
     """
     unknown = np.flatnonzero((structure.numbers < 1) | (structure.numbers > 118))
     if len(unknown):
@@ -35,9 +36,11 @@ def check_structure(structure: Structure, where: str) -> None:
         )
     for name in ("positions", "cell", "energy", "forces", "virial"):
         value = getattr(structure, name)
-        if value is not None and not np.isfinite(value).all():
-            atom = f" at atom {np.argwhere(~np.isfinite(value))[0][0]}" if name in ("positions", "forces") else ""
-            raise UserError(f"{where}: {name} NaN or infinite{atom}; remove or repair this frame")
+        if value is not None and (lost := ~(np.abs(value) < LARGEST)).any():  # a NaN is not below anything
+            first = np.asarray(value)[lost][0]
+            found = f"{first:.3g}, beyond all measure," if np.isfinite(first) else "NaN or infinite"
+            atom = f" at atom {np.argwhere(lost)[0][0]}" if name in ("positions", "forces") else ""
+            raise UserError(f"{where}: {name} {found}{atom}; remove or repair this frame")
     vectors = structure.cell[structure.pbc]
     if len(vectors) and np.linalg.matrix_rank(vectors, tol=1e-6) < len(vectors):
         cell = structure.cell.tolist()

@@ -9,9 +9,8 @@ from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.evaluation.predictions import UNITS
 from forgefield.models.inference import Prediction
+from forgefield.statistics.compute import LARGEST
 from forgefield.statistics.reference import reference_energy, reference_forces, reference_stress
-
-LARGEST = 1e100  # of an error, in any unit
 
 
 def reference_columns(structures: Sequence[Structure], stress: bool) -> dict[str, np.ndarray]:

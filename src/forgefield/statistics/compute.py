@@ -11,7 +11,7 @@ from ase.data import chemical_symbols
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
 from forgefield.data.store import Store
-from forgefield.errors import UserError
+from forgefield.errors import UserError, named
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
 from forgefield.statistics.shifts import composition
@@ -30,6 +30,7 @@ SCALARS = {
     "pairs": np.int64,
 }
 """Columns of the table with one row per structure; ``counts`` (E,), atoms of each element, comes after them."""
+LARGEST = 1e100  # eV; the squares of far larger numbers overflow
 
 
 def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         config: the config's ``statistics`` section.
 
     Raises:
-        UserError: an element of the data is unknown to the model.
+        UserError: an element of the data is unknown to the model, or its energy is not finite or beyond all measure.
     """
     potential = load_potential(model_dir)
     with Store(train) as store:
@@ -50,6 +51,7 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
         table = np.fromiter(_rows(store, potential, elements), dtype=columns)
+    _require_moderate(table, train)
     return summarize(table, elements, potential, config.outlier_threshold)
 
 
@@ -65,6 +67,16 @@ def require_known_elements(store: Store, potential: Potential, model_dir: Path) 
         f"{store.path}: frame {structure.source_index} has {symbol}, which the model {model_dir} does not know "
         f"(it knows {known}); choose a foundation model with {symbol}, or leave these frames out"
     )
+
+
+def _require_moderate(table: np.ndarray, train: Path) -> None:
+    """Squares of the model's energies must be numbers."""
+    lost = np.flatnonzero(~(np.abs(table["model_energy"]) < LARGEST))  # a NaN is not below anything
+    if len(lost):
+        raise UserError(
+            f"{train}: frame {table['source_index'][lost[0]]}: the model's energy is "
+            f"{table['model_energy'][lost[0]]:.3g} eV; choose another foundation model"
+        )
 
 
 def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[tuple]:
@@ -89,7 +101,8 @@ def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[t
 
 def _model_energies(store: Store, potential: Potential) -> Iterator[float]:
     if not potential.pretrained:
-        return repeat(0.0)
+        yield from repeat(0.0)
     from forgefield.models.inference import predict  # jax is loaded only where a model is evaluated
 
-    return (prediction.energy for prediction in predict(potential, iter_structures(store)))
+    with named(store.path):
+        yield from (prediction.energy for prediction in predict(potential, iter_structures(store)))
