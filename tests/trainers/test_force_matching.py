@@ -245,6 +245,19 @@ def test_the_history_tells_how_long_steps_wait_for_data(labelled):
     assert made.history[0]["data_wait_ms_per_step"] >= 10.0
 
 
+@pytest.mark.parametrize("label", ["energy", "forces"])
+def test_a_bad_label_of_the_validation_data_is_named(labelled, tmp_path, label):
+    made = trainer(checkpoint_path=tmp_path, eval_batch=4)
+    spoiled = [replace(s, **{label: np.nan * getattr(s, label)}) if s.source_index == 45 else s for s in labelled]
+    made.set_datasets(labelled[:40], spoiled[40:])
+    frames = r"evaluation: the loss .* is not finite, on source frames \[.*\b45\b.*\]; check the labels"
+    with pytest.raises(UserError, match=f"epoch 1, {frames}"):
+        made.train(2)
+    with pytest.raises(UserError, match=f"validation data, {frames}"):
+        made.evaluate("validation")
+    assert saved_checkpoints(tmp_path) == []
+
+
 # -- continuing ------------------------------------------------------------------------------------------------------
 
 

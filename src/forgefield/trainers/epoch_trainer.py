@@ -1,6 +1,5 @@
 """Epoch after epoch until a training is done: what is the same for every engine."""
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -28,14 +27,14 @@ class NotFiniteError(ArithmeticError):
     """The loss or its gradient is NaN or infinite.
 
     Attributes:
-        step: of the epoch, counted from 1.
+        where: such as ``step 3``, of the epoch and counted from 1.
         frames: source indices of the batch's structures.
         state: of the training before that step, where the engine keeps it.
     """
 
-    def __init__(self, step: int, frames: list[int], state: Any = None) -> None:
-        super().__init__(f"step {step}: the loss or its gradient is not finite, on source frames {frames}")
-        self.step, self.frames, self.state = step, frames, state
+    def __init__(self, where: str, frames: list[int], state: Any = None) -> None:
+        super().__init__(f"{where}: the loss or its gradient is not finite, on source frames {frames}")
+        self.where, self.frames, self.state = where, frames, state
 
 
 class EpochTrainer(ABC):
@@ -91,7 +90,7 @@ class EpochTrainer(ABC):
 
     @abstractmethod
     def _validate(self) -> dict[str, float]:
-        """Metrics on the validation data, see :func:`forgefield.trainers.metrics.metrics`."""
+        """Metrics on the validation data, see :func:`forgefield.trainers.metrics.metrics`. Raises NotFiniteError."""
 
     @abstractmethod
     def _lr(self) -> float | None:
@@ -156,11 +155,9 @@ class EpochTrainer(ABC):
         start, epoch, before = time.perf_counter(), self._record.epoch, self.step
         try:
             train_loss, waited = self._train_epoch(epoch, progress.step)
+            valid = self._validate() if "validation" in self._loaders else {}
         except NotFiniteError as error:
             raise UserError(f"epoch {epoch + 1}, {error}; {self._way_out()}") from None
-        valid = self._validate() if "validation" in self._loaders else {}
-        if not math.isfinite(valid.get("loss", 0.0)):
-            raise UserError(f"epoch {epoch + 1}: the validation loss is not finite; {self._way_out()}")
         return HistoryRow(
             epoch=epoch + 1,
             step=self.step,

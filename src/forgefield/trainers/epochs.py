@@ -49,7 +49,7 @@ def train_epoch(
         losses.append(float(info.loss))
         if not (math.isfinite(losses[-1]) and math.isfinite(float(info.gradient_norm))):
             frames = sorted(s.source_index for s in loader.structures(rows))
-            raise NotFiniteError(len(losses), frames, state)
+            raise NotFiniteError(f"step {len(losses)}", frames, state)
         on_step(losses[-1])
 
     with closing(parallel.batches(loader, epoch)) as batches:
@@ -68,7 +68,11 @@ def train_epoch(
 def evaluate(
     step: Callable[[Any, Batch], dict[str, Array]], params: Any, loader: BatchLoader, parallel: Parallelism
 ) -> dict[str, float]:
-    """Metrics over all structures of a loader, each counted once; see :func:`forgefield.trainers.metrics.metrics`."""
+    """Metrics over all structures of a loader, each counted once; see :func:`forgefield.trainers.metrics.metrics`.
+
+    Raises:
+        NotFiniteError: the loss of a batch is not finite.
+    """
     sums: dict[str, float] = {}
     structures = 0
     with closing(parallel.batches(loader, 0)) as batches:
@@ -76,6 +80,8 @@ def evaluate(
             structures += len(loaded.rows)
             for name, value in step(params, parallel.placed(loaded)).items():
                 sums[name] = sums.get(name, 0.0) + float(value)
+            if not math.isfinite(sums["loss"]):
+                raise NotFiniteError("evaluation", sorted(s.source_index for s in loader.structures(loaded.rows)))
     return metrics(sums, structures)
 
 

@@ -227,10 +227,16 @@ class ForceMatching(EpochTrainer):
 
         Returns:
             See :func:`forgefield.trainers.metrics.metrics`.
+
+        Raises:
+            UserError: no such data, or the loss is not finite, which names the frames of its batch.
         """
         if stage not in self._loaders:
             raise UserError(f"no {stage} data; call set_dataset(dataset, {stage!r}) first")
-        return self._metrics(stage, self._parallel.replicated(self._best))
+        try:
+            return self._metrics(stage, self._parallel.replicated(self._best))
+        except NotFiniteError as error:
+            raise UserError(f"{stage} data, {error}; check the labels of these frames") from None
 
     def _metrics(self, stage: str, params: Any) -> dict[str, float]:
         loader = self._loaders[stage]

@@ -48,7 +48,7 @@ class TrainingRecord:
         return len(self.rows)
 
     def add(self, row: HistoryRow) -> bool:
-        """Append a finished epoch; True where it is the best so far."""
+        """Append a finished epoch, whose losses are finite; True where it is the best so far."""
         self.rows.append(row)
         loss = row["valid_loss"]
         if loss is not None and self.best_loss is not None and loss >= self.best_loss:

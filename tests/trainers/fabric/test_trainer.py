@@ -120,6 +120,15 @@ def test_a_bad_label_stops_before_anything_is_overwritten(trainer, tmp_path):
     assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000001"]
 
 
+def test_a_bad_label_of_the_validation_data_is_named(trainer, tmp_path):
+    data = labelled_structures(4)
+    spoiled = [replace(s, forces=np.nan * s.forces) if s.source_index == 20 else s for s in data]
+    made = trainer(tmp_path, data, spoiled, batch=2, epochs=1)
+    with pytest.raises(UserError, match=r"epoch 1, evaluation: .* not finite, on source frames \[.*\b20\b.*\]; check"):
+        made.train(1)
+    assert saved_checkpoints(tmp_path / "checkpoints") == []
+
+
 def test_stops_early_and_keeps_the_best(trainer, tmp_path):
     data = labelled_structures(4)
     settings = {"lr": 0.5, "clip_norm": None, "ema": None, "early_stopping": 2}  # diverges

@@ -104,7 +104,7 @@ class FabricTrainer(EpochTrainer):
                 losses.append(loss)
                 if not (math.isfinite(loss) and math.isfinite(norm)):
                     frames = sorted(s.source_index for s in loader.structures(loaded.rows))
-                    raise NotFiniteError(len(losses), frames)
+                    raise NotFiniteError(f"step {len(losses)}", frames)
                 on_step(loss)
         return float(np.mean(losses)), timed.seconds
 
@@ -141,6 +141,8 @@ class FabricTrainer(EpochTrainer):
                 predicted = self._model(batch.graph, self._virial)
                 for name, value in error_sums(self._training.loss, predicted, *batch).items():
                     sums[name] = sums.get(name, 0.0) + value
+                if not math.isfinite(sums["loss"]):
+                    raise NotFiniteError("evaluation", sorted(s.source_index for s in loader.structures(loaded.rows)))
         return metrics(sums, structures)
 
     @property
