@@ -5,34 +5,37 @@ from itertools import tee
 from pathlib import Path
 
 import ase.io
-import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.stress import full_3x3_to_voigt_6_stress
 
-from forgefield.data.checks import check_structure
-from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.files import find_files
+from forgefield.data.sources.unlabelled import read_unlabelled
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import UserError, named
 from forgefield.files import atomic_file
 from forgefield.models.inference import Prediction, check_elements, predict
 from forgefield.models.potential import Potential, load_potential
 
-SAVE_ANOTHER = "save it as extended XYZ (.extxyz), or in another format that ASE recognizes by itself, such as .traj"
-
 
 def predict_file(
-    model_dir: Path | str, source: Path | str, output: Path | str, *, batch: int = 32, precision: str = "float64"
+    model_dir: Path | str,
+    source: Path | str,
+    output: Path | str,
+    *,
+    batch: int = 32,
+    precision: str = "float64",
+    length_unit: str | None = None,
 ) -> int:
     """Write each structure with its energy (eV), forces (eV/Å) and, where periodic, stress (eV/Å^3), in order.
 
     Args:
         model_dir: directory of a potential.
-        source: file or glob, in any format that ASE reads, in Å.
+        source: file or glob, an npz file or in any format that ASE reads.
         output: the extended XYZ file; it appears when all structures are done.
         batch: structures per call of the model.
         precision: ``float64`` or ``float32``.
+        length_unit: of the file; None is what an npz file states, and Å in other files.
 
     Returns:
         The number of structures.
@@ -47,7 +50,7 @@ def predict_file(
     if output.suffix not in (".extxyz", ".xyz"):
         raise UserError(f"{output}: predictions are written as extended XYZ; give a name that ends in .extxyz or .xyz")
     potential = load_potential(model_dir)
-    structures, ahead = tee(_structures(source, potential))
+    structures, ahead = tee(_structures(source, potential, length_unit))
     predictions = predict(potential, ahead, batch=batch, precision=precision, virial=True)
     n = 0
     with atomic_file(output) as temporary, open(temporary, "w") as file:
@@ -59,25 +62,10 @@ def predict_file(
     return n
 
 
-def _structures(source: Path, potential: Potential) -> Iterator[Structure]:
-    frames = (
-        (path, frame)
-        for path in find_files(source)
-        for frame in read_ase(path, ase_format(path, "auto", SAVE_ANOTHER), [], SAVE_ANOTHER)
-    )
-    for index, (path, frame) in enumerate(frames):
-        structure = Structure(
-            numbers=np.asarray(frame.numbers, np.int64),
-            positions=np.asarray(frame.positions, np.float64),
-            cell=np.asarray(frame.cell, np.float64),
-            pbc=np.asarray(frame.pbc, bool),
-            source_index=index,
-        )
-        check_structure(structure, f"{path}, frame {index}")
-        try:
+def _structures(source: Path, potential: Potential, length_unit: str | None) -> Iterator[Structure]:
+    for path, structure in read_unlabelled(find_files(source), length_unit):
+        with named(path):
             check_elements(structure, potential)
-        except UserError as error:
-            raise UserError(f"{path}: {error}") from None
         yield structure
 
 

@@ -21,26 +21,32 @@ from forgefield.errors import UserError
 POSITIONS = ("R", "coords", "positions", "coordinates")
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers")
 UNIT_KEYS = {"e_unit": "energy", "r_unit": "length"}
+COPY_AGAIN = "copy it again or set `format`"
 BLOCK = 256  # frames read at a time
 
 
-def stated_units(path: Path) -> dict[str, str]:
+def is_npz(path: Path) -> bool:
+    return path.suffix == ".npz"
+
+
+def stated_units(path: Path, remedy: str = COPY_AGAIN) -> dict[str, str]:
     """The unit words a file states, under "energy" and "length"."""
-    with _open(path) as archive:
+    with _open(path, remedy) as archive:
         return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
 
 
-def read_npz(path: Path, is_label: Callable[[str], bool]) -> Iterator[RawFrame]:
+def read_npz(path: Path, is_label: Callable[[str], bool], remedy: str = COPY_AGAIN) -> Iterator[RawFrame]:
     """Stream the frames of one file; the arrays with one row for each frame go into ``RawFrame.values``.
 
     Args:
         path: the file.
         is_label: whether an array may be a label, which must have a row for each frame.
+        remedy: what messages say that a user can do about a file that is no npz file or damaged.
 
     Raises:
         UserError: no npz file, damaged, an array is missing or does not fit the others, or holds Python objects.
     """
-    with _open(path) as archive, ExitStack() as stack:
+    with _open(path, remedy) as archive, ExitStack() as stack:
         positions, numbers = (_first(path, archive, names) for names in (POSITIONS, NUMBERS))
         z, cell = np.asarray(archive[numbers]), np.zeros((3, 3))
         if "lattice" in archive.files:
@@ -72,7 +78,7 @@ def _check_shapes(
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
+def _open(path: Path, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
     try:
         with open(path, "rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -81,7 +87,7 @@ def _open(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
             with archive:
                 yield archive
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not a readable npz file ({error}); copy it again or set `format`") from None
+        raise UserError(f"{path}: not a readable npz file ({error}); {remedy}") from None
 
 
 def _first(path: Path, archive: np.lib.npyio.NpzFile, names: tuple[str, ...]) -> str:

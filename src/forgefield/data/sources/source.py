@@ -12,7 +12,7 @@ from forgefield.data.checks import check_structure
 from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
 from forgefield.data.sources.labels import LabelKeys
-from forgefield.data.sources.npz import UNIT_KEYS, read_npz, stated_units
+from forgefield.data.sources.npz import UNIT_KEYS, is_npz, read_npz, stated_units
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import Factors, Units, energy_unit, length_unit
@@ -67,7 +67,7 @@ class Source:
 
     def _format(self, path: Path) -> str:
         name = self._config.format
-        if name == "npz" or (name == "auto" and path.suffix == ".npz"):
+        if name == "npz" or (name == "auto" and is_npz(path)):
             return "npz"
         return ase_format(path, name)
 
