@@ -94,17 +94,19 @@ def write_json(path: Path | str, content: Any) -> None:
 
 
 class DamagedFileError(UserError, ValueError):
-    """A file that is not what its name says."""
+    """A file that is missing, or not what its name says."""
 
 
 def read_json(path: Path | str, remedy: str = "remove it and run again what wrote it") -> dict[str, Any]:
     """The object in a JSON file; ``remedy`` is what messages say that a user can do.
 
     Raises:
-        DamagedFileError: it is not JSON, or holds no object.
+        DamagedFileError: there is none, it is not JSON, or holds no object.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DamagedFileError(f"{path}: no such file; {remedy}") from None
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{path}: not JSON ({error}); {remedy}") from None
     if not isinstance(content, dict):

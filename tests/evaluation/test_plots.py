@@ -148,6 +148,15 @@ def cut(share):
     return edit
 
 
+def scratch(run):
+    """Zeros over one compressed block of forces; the file still opens."""
+    with h5py.File(run / "predictions_test.h5") as file:
+        chunk = file["finetuned/forces"].id.get_chunk_info(0)
+    with open(run / "predictions_test.h5", "r+b") as file:
+        file.seek(chunk.byte_offset)
+        file.write(bytes(chunk.size))
+
+
 def rename(file, name):
     file.move(name, "elsewhere")
 
@@ -158,6 +167,7 @@ def rename(file, name):
         (cut(0.0), "not an HDF5 file; make one with"),
         (cut(0.1), "a damaged or truncated HDF5 file"),
         (cut(0.99), "a damaged or truncated HDF5 file"),
+        (scratch, "a damaged or truncated HDF5 file"),
         (edited(lambda file: rename(file, "finetuned/energy")), "finetuned/energy has shape None"),
         (edited(lambda file: rename(file, "reference")), "reference/energy has shape None"),
         (edited(lambda file: rename(file, "species")), "n_atoms has shape"),

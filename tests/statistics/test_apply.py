@@ -30,5 +30,10 @@ def test_a_damaged_file_is_one_line_with_file_key_and_way_out(tmp_path, untraine
         apply_statistics(untrained, tmp_path / "statistics.json")
     found = str(caught.value)
     assert found.startswith(f"{tmp_path}/statistics.json: {message}")
-    assert found.endswith("; make them again with `forgefield statistics`")
+    assert found.endswith("; make it with `forgefield statistics`")
     assert "\n" not in found
+
+
+def test_a_missing_file_comes_with_what_makes_it(tmp_path, untrained):
+    with pytest.raises(UserError, match=r"statistics\.json: no such file; make it with `forgefield statistics`"):
+        apply_statistics(untrained, tmp_path / "statistics.json")

@@ -11,7 +11,7 @@ from forgefield.errors import UserError
 from forgefield.models.description import EnergyShifts
 from forgefield.models.potential import Potential
 
-AGAIN = "make them again with `forgefield statistics`"
+AGAIN = "make it with `forgefield statistics`"
 
 
 class Neighbors(Record):
