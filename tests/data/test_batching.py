@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forgefield.data.batching import Capacity, needed_capacity, pack_graph, pack_labels, round_up
-from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
+from forgefield.data.neighbors import neighbor_pairs
 from forgefield.data.structures import Structure
 
 CUTOFF = 3.0
@@ -79,37 +79,13 @@ def test_pairs_are_within_the_cutoff_and_padded_ones_beyond_it(pairs, graph):
     np.testing.assert_array_equal(real_atoms, graph.atom_structure[graph.pair_sender[:n_pairs]])
 
 
-def test_slots_hold_every_neighbor_once_with_the_vector_from_it(structures, pairs, graph):
-    """Summing over slots equals summing over both directions of every pair."""
-    slot_vectors = graph.neighbor_sign[..., None] * vectors(graph)[graph.neighbor_pair]
-    expected = np.zeros((16, 3))
-    counts = np.zeros(16, int)
-    offset = 0
-    for s, p in zip(structures, pairs, strict=True):
-        v = s.positions[p.receiver] - s.positions[p.sender] + p.shift
-        np.add.at(expected, p.receiver + offset, v)
-        np.add.at(expected, p.sender + offset, -v)
-        counts[offset : offset + len(s)] = neighbor_counts(len(s), p)
-        offset += len(s)
-    np.testing.assert_allclose(slot_vectors.sum(axis=1), expected, atol=1e-12)
-    np.testing.assert_array_equal(np.abs(graph.neighbor_sign).sum(axis=1), counts)
-
-
-def test_a_slot_names_the_atom_at_the_other_end(graph):
-    atom, slot = np.nonzero(graph.neighbor_sign)
-    pair, neighbor = graph.neighbor_pair[atom, slot], graph.neighbor_atom[atom, slot]
-    is_receiver = graph.neighbor_sign[atom, slot] > 0
-    np.testing.assert_array_equal(np.where(is_receiver, graph.pair_receiver[pair], graph.pair_sender[pair]), atom)
-    np.testing.assert_array_equal(np.where(is_receiver, graph.pair_sender[pair], graph.pair_receiver[pair]), neighbor)
-
-
 def test_needed_capacity_is_enough_and_rounded(structures, pairs):
     needed = needed_capacity(structures, pairs)
     assert needed.atoms % 8 == 0
     assert needed.pairs % 16 == 0
     graph = pack_graph(structures, pairs, ELEMENTS, CUTOFF, needed)
     assert graph.positions.shape == (needed.atoms, 3)
-    assert graph.neighbor_atom.shape == (needed.atoms, needed.neighbors)
+    assert graph.neighbors.atom.size == needed.slots
 
 
 @pytest.mark.parametrize("field", Capacity._fields)
@@ -131,7 +107,7 @@ def test_a_batch_without_any_pair_still_has_one_to_point_at():
     graph = pack_graph(lone, none, ELEMENTS, CUTOFF, needed_capacity(lone, none))
     assert len(graph.pair_receiver) == 16
     assert np.linalg.norm(vectors(graph), axis=1).min() > CUTOFF
-    assert not graph.neighbor_sign.any()
+    assert not graph.neighbors.sign.any()
 
 
 def test_an_empty_batch_is_all_padding():

@@ -1,7 +1,7 @@
 """Structures packed into arrays of a few fixed shapes, so that a compiled function sees no new shape.
 
-A batch holds its structures one after another in flat atom and pair arrays. Neighbours are also laid out densely, one
-row of slots per atom, so that a model sums over them by batched matrix products and needs no scatter.
+A batch holds its structures one after another in flat atom and pair arrays. Neighbours are also laid out densely, in
+rows of slots, so that a model sums over them by batched matrix products and needs no scatter.
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from forgefield.data.neighbors import NeighborPairs, neighbor_counts
+from forgefield.data.slots import ATOMS_PER_ROW, NeighborSlots, neighbor_slots, slots_per_row
 from forgefield.data.structures import Structure
 
 ATOM_STEP, PAIR_STEP = 8, 16
 
 
 class Graph(NamedTuple):
-    """What a model reads. N atoms, P pairs, K neighbour slots and B structures include padding. Lengths in Å.
+    """What a model reads. N atoms, P pairs and B structures include padding. Lengths in Å.
 
     Attributes:
         positions: (N, 3), of each structure from their mean.
@@ -26,8 +27,7 @@ class Graph(NamedTuple):
         pair_receiver, pair_sender: (P,) int32; each undirected pair once.
         pair_shift: (P, 3); vector = positions[receiver] - positions[sender] + shift, beyond the cutoff for padding.
         pair_structure: (P,) int32 structure of each pair.
-        neighbor_atom, neighbor_pair: (N, K) int32 neighbour and pair of each slot; 0 for padding.
-        neighbor_sign: (N, K) +1 where the atom is the pair's receiver, -1 where it is its sender, 0 for padding.
+        neighbors: every atom's neighbours in dense slots.
         n_atoms: (B,) real atoms of each structure; 0 for padding.
     """
 
@@ -39,9 +39,7 @@ class Graph(NamedTuple):
     pair_sender: np.ndarray
     pair_shift: np.ndarray
     pair_structure: np.ndarray
-    neighbor_atom: np.ndarray
-    neighbor_pair: np.ndarray
-    neighbor_sign: np.ndarray
+    neighbors: NeighborSlots
     n_atoms: np.ndarray
 
 
@@ -69,12 +67,17 @@ class Batch(NamedTuple):
 
 
 class Capacity(NamedTuple):
-    """The sizes of a packed batch: structures B, atoms N, pairs P and neighbour slots per atom K."""
+    """The sizes of a packed batch: structures B, atoms N, pairs P and neighbour slots K of a row of two atoms."""
 
     structures: int
     atoms: int
     pairs: int
     neighbors: int
+
+    @property
+    def slots(self) -> int:
+        """Neighbour slots of all rows."""
+        return self.atoms // ATOMS_PER_ROW * self.neighbors
 
     def holds(self, other: "Capacity") -> bool:
         return all(own >= needed for own, needed in zip(self, other, strict=True))
@@ -82,15 +85,13 @@ class Capacity(NamedTuple):
 
 def needed_capacity(structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Capacity:
     """The least capacity for these structures, atoms and pairs rounded up so that similar batches share one shape."""
-    most = max(
-        (int(neighbor_counts(len(s), p).max(initial=0)) for s, p in zip(structures, pairs, strict=True)), default=0
-    )
+    slots = (slots_per_row(neighbor_counts(len(s), p)) for s, p in zip(structures, pairs, strict=True))
     return Capacity(
         len(structures),
         round_up(sum(map(len, structures)), ATOM_STEP),
         # one padded pair at least: padded neighbour slots of an edgeless batch need a pair to point at
         round_up(sum(len(p.receiver) for p in pairs) + 1, PAIR_STEP),
-        max(most, 1),
+        max(slots, default=1),
     )
 
 
@@ -113,7 +114,7 @@ def pack_graph(
         pairs: their neighbour lists, within ``cutoff``.
         elements: atomic numbers in the model's order; every structure's elements must be among them.
         cutoff: in Å.
-        capacity: the sizes of the arrays.
+        capacity: the sizes of the arrays; an even number of atoms.
         dtype: of positions, shifts, masks and signs.
 
     Raises:
@@ -128,15 +129,15 @@ def pack_graph(
     receiver = _joined([x.receiver + o for x, o in zip(pairs, offsets, strict=True)], np.int32, p, 0)
     sender = _joined([x.sender + o for x, o in zip(pairs, offsets, strict=True)], np.int32, p, 0)
     n_pairs = np.array([len(x.receiver) for x in pairs], dtype=np.int64)
+    real = slice(n_pairs.sum())
     shift = np.zeros((p, 3), dtype)
     shift[:, 0] = 2.0 * cutoff
-    shift[: n_pairs.sum()] = np.concatenate([np.zeros((0, 3)), *(x.shift for x in pairs)])
+    shift[real] = np.concatenate([np.zeros((0, 3)), *(x.shift for x in pairs)])
     index_of = np.full(119, -1, np.int32)
     index_of[list(elements)] = np.arange(len(elements))
     species = _joined([index_of[s.numbers] for s in structures], np.int32, n, 0)
     if (species < 0).any():
         raise ValueError(f"a structure has an element that is not among {tuple(elements)}")
-    slots = _neighbor_slots(receiver, sender, int(n_pairs.sum()), n, k, dtype)
     return Graph(
         positions=_joined([centered_positions(s) for s in structures], dtype, n, 0.0, (3,)),
         species=species,
@@ -146,9 +147,7 @@ def pack_graph(
         pair_sender=sender,
         pair_shift=shift,
         pair_structure=_joined([np.repeat(np.arange(len(sizes)), n_pairs)], np.int32, p, b - 1),
-        neighbor_atom=slots[0],
-        neighbor_pair=slots[1],
-        neighbor_sign=slots[2],
+        neighbors=neighbor_slots(receiver[real], sender[real], sizes, n, k, dtype),
         n_atoms=_joined([sizes], np.int32, b, 0),
     )
 
@@ -195,18 +194,3 @@ def _joined(parts: Sequence[np.ndarray], dtype, length: int, fill, tail: tuple[i
         joined = np.concatenate(parts)
         out[: len(joined)] = joined
     return out
-
-
-def _neighbor_slots(receiver: np.ndarray, sender: np.ndarray, n_pairs: int, n: int, k: int, dtype):
-    """(n, k) neighbour atom, pair and sign of each slot; a pair fills a slot of its receiver and one of its sender."""
-    receiver, sender = receiver[:n_pairs], sender[:n_pairs]
-    atom = np.concatenate([receiver, sender])
-    order = np.argsort(atom, kind="stable")
-    counts = np.bincount(atom, minlength=n)
-    row = atom[order]
-    column = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
-    neighbor, pair, sign = np.zeros((n, k), np.int32), np.zeros((n, k), np.int32), np.zeros((n, k), dtype)
-    neighbor[row, column] = np.concatenate([sender, receiver])[order]
-    pair[row, column] = np.tile(np.arange(n_pairs, dtype=np.int32), 2)[order]
-    sign[row, column] = np.repeat(np.array([1, -1], dtype), n_pairs)[order]
-    return neighbor, pair, sign

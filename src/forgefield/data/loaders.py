@@ -12,6 +12,7 @@ from forgefield.data.neighbors import NeighborPairs, neighbor_counts
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.plans import Sizes, batch_needs, choose_capacities, epoch_order, split_batches
 from forgefield.data.processes import OneProcess, Processes, share
+from forgefield.data.slots import slots_per_row
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
@@ -151,7 +152,7 @@ class BatchLoader:
         scaled = Counter({need: number * epochs // distinct for need, number in counts.items()})
         self.capacities = choose_capacities(scaled, self.batch // self.parts)
         shapes = {need: self._capacity(need) for need in counts}
-        packed = sum(n * np.array([*shapes[k][1:3], shapes[k].atoms * shapes[k].neighbors]) for k, n in counts.items())
+        packed = sum(n * np.array([*shapes[k][1:3], shapes[k].slots]) for k, n in counts.items())
         self.filled = Filled(*(real / (packed * self.parts)).tolist())
 
     def _capacity(self, need: Sequence[int]) -> Capacity:
@@ -203,12 +204,12 @@ class BatchLoader:
         return Sizes(*counts.T)
 
     def _counts(self, rows: range) -> np.ndarray:
-        """(n, 3) atoms, pairs and most neighbors of the structures at ``rows``."""
+        """(n, 3) atoms, pairs and neighbor slots of a row of the structures at ``rows``."""
         counts = []
         for start in range(0, len(rows), READ_AHEAD):
             for structure, pairs in self._items(rows[start : start + READ_AHEAD]):
-                most = int(neighbor_counts(len(structure), pairs).max(initial=0))
-                counts.append((len(structure), len(pairs.receiver), most))
+                slots = slots_per_row(neighbor_counts(len(structure), pairs))
+                counts.append((len(structure), len(pairs.receiver), slots))
         return np.array(counts, dtype=np.int64).reshape(-1, 3)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forgefield.data.batching import ATOM_STEP, PAIR_STEP, Capacity
+from forgefield.data.slots import ATOMS_PER_ROW
 
 MAX_SHAPES = 3
 # A further shape costs a compilation: it must save this share of the work, and the work of this many steps.
@@ -15,7 +16,7 @@ CANDIDATES = 24
 
 
 class Sizes(NamedTuple):
-    """Per structure: atoms, undirected pairs, and the most neighbors that one of its atoms has; each (n,)."""
+    """Per structure: atoms, undirected pairs, and neighbor slots that a row of two of its atoms needs; each (n,)."""
 
     atoms: np.ndarray
     pairs: np.ndarray
@@ -33,7 +34,7 @@ def split_batches(order: np.ndarray, batch: int) -> list[np.ndarray]:
 
 
 def batch_needs(sizes: Sizes, order: np.ndarray, batch: int, parts: int) -> np.ndarray:
-    """Atoms, pairs and neighbor slots, as packed, that the largest part of each batch needs.
+    """Atoms, pairs and neighbor slots of a row, as packed, that the largest part of each batch needs.
 
     Args:
         sizes: of all structures.
@@ -91,7 +92,7 @@ def _work(ends: tuple[int, ...], done: np.ndarray, cost: np.ndarray) -> float:
 
 def _cost(needs: np.ndarray) -> np.ndarray:
     """Work of one batch, up to a factor: radial functions per pair and products per neighbor slot."""
-    return needs[:, 1] + needs[:, 0] * needs[:, 2]
+    return needs[:, 1] + needs[:, 0] // ATOMS_PER_ROW * needs[:, 2]
 
 
 def _rounded(values: np.ndarray, step: int) -> np.ndarray:

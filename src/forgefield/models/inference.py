@@ -9,7 +9,15 @@ import numpy as np
 from ase.data import chemical_symbols
 
 from forgefield.config.messages import did_you_mean
-from forgefield.data.batching import Capacity, Graph, needed_capacity, pack_graph, shift_energy
+from forgefield.data.batching import (
+    ATOM_STEP,
+    Capacity,
+    Graph,
+    needed_capacity,
+    pack_graph,
+    round_up,
+    shift_energy,
+)
 from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
@@ -18,7 +26,7 @@ from forgefield.models.kernels import AskedKernels
 from forgefield.models.potential import Potential
 
 PRECISIONS = ("float64", "float32")
-# atoms x neighbor slots of one batch; bounds its memory whatever the sizes of the structures
+# neighbor slots of one batch; bounds its memory whatever the sizes of the structures
 MAX_SLOTS = 65536
 # new shapes grow on a ladder of this ratio, and a compiled shape is used again up to twice the needed work
 RATIO, WASTE = 1.25, 2.0
@@ -88,7 +96,7 @@ class Predictor:
             check_elements(structure, self.potential)
             found = neighbor_pairs(structure, self.potential.cutoff)
             needed = needed_capacity([*group, structure], [*pairs, found])
-            if group and (needed.structures > self.batch or needed.atoms * needed.neighbors > MAX_SLOTS):
+            if group and (needed.structures > self.batch or needed.slots > MAX_SLOTS):
                 yield group, pairs
                 group, pairs = [], []
             group.append(structure)
@@ -98,11 +106,12 @@ class Predictor:
 
     def _capacity(self, needed: Capacity) -> Capacity:
         """A shape that is already compiled and not too large, or a new one."""
-        work = needed.atoms * needed.neighbors * WASTE
+        work = needed.slots * WASTE
         for known in self._capacities:
-            if known.holds(needed) and known.atoms * known.neighbors <= work:
+            if known.holds(needed) and known.slots <= work:
                 return known
         new = Capacity(*(_next_on_ladder(size) for size in needed))
+        new = new._replace(atoms=round_up(new.atoms, ATOM_STEP))
         self._capacities.append(new)
         return new
 

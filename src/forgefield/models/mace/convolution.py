@@ -22,7 +22,7 @@ Sums = list[jax.Array | None]
 def convolution(sources: Features, weights: Sequence[jax.Array], layer: Layer, around: Surroundings) -> Sums:
     """(N, 2l + 1, C) sums over neighbors for each path of ``layer``.
 
-    ``sources`` are what atoms send; ``weights`` are (N, K, C) for each path. Batched matrix products with the slots as
+    ``sources`` are what atoms send; ``weights`` are (R, K, C) for each path. Batched matrix products with the slots as
     the inner axis: nothing is scattered.
     """
     if layer.kernels == "cuequivariance":
@@ -34,7 +34,7 @@ def convolution(sources: Features, weights: Sequence[jax.Array], layer: Layer, a
             sums.append(None)
         elif path.source == 0:
             sent = weight * neighbors[0][:, :, 0]
-            sums.append(jnp.einsum("nmk,nkc->nmc", around.harmonics[path.harmonic], sent))
+            sums.append(_sum(around.harmonics[path.harmonic], sent))
         else:
             sums.append(_coupled_sum(neighbors[path.source], weight, around.harmonics[path.harmonic], path))
     return sums
@@ -43,10 +43,16 @@ def convolution(sources: Features, weights: Sequence[jax.Array], layer: Layer, a
 def _coupled_sum(neighbors: jax.Array, weight: jax.Array, harmonics: jax.Array, path: Path) -> jax.Array:
     """The product's inner axis runs over slots and the components of what they send."""
     symbols = np.sqrt(2 * path.message + 1) * coupling(*path)
-    coupled = jnp.einsum("nbk,abm->nmka", harmonics, symbols.astype(harmonics.dtype))
-    n, m, k, a = coupled.shape
-    sent = (weight[:, :, None] * neighbors).reshape(n, k * a, -1)
-    return jnp.einsum("nmk,nkc->nmc", coupled.reshape(n, m, k * a), sent)
+    coupled = jnp.einsum("rgbk,abm->rgmka", harmonics, symbols.astype(harmonics.dtype))
+    sent = weight[:, :, None] * neighbors
+    return _sum(coupled.reshape(*coupled.shape[:3], -1), sent.reshape(len(sent), -1, sent.shape[-1]))
+
+
+def _sum(factors: jax.Array, sent: jax.Array) -> jax.Array:
+    """(N, 2l + 1, C) sums of what is sent (R, K, C) by ``factors`` (R, 2, 2l + 1, K), one product for a row's atoms."""
+    rows, atoms, components, slots = factors.shape
+    total = jnp.einsum("rjk,rkc->rjc", factors.reshape(rows, atoms * components, slots), sent)
+    return total.reshape(rows * atoms, components, -1)
 
 
 def mix_paths(sums: Sums, weight: jax.Array, layer: Layer, channels: Mapping[int, int]) -> Features:

@@ -53,22 +53,21 @@ def convolution(
 ) -> list[jax.Array | None]:
     """(N, 2l + 1, C) sums over neighbors for each path of ``layer``; None where nothing of its degree is sent.
 
-    ``sources`` are what atoms send; ``weights`` are (N, K, C) for each path.
+    ``sources`` are what atoms send; ``weights`` are (R, K, C) for each path.
     """
     used = [path.source < len(sources) for path in layer.paths]
     paths = tuple(path for path, use in zip(layer.paths, used, strict=True) if use)
-    n, slots = around.atom.shape
-    channels = sources[0].shape[2]
-    harmonics = jnp.concatenate(around.harmonics, axis=1).transpose(0, 2, 1).reshape(n * slots, -1)
+    n, channels = len(around.elements), sources[0].shape[2]
+    # of a row's two atoms, one has the slot's harmonics and the other has zeros
+    harmonics = jnp.concatenate(around.harmonics, axis=2).sum(axis=1).transpose(0, 2, 1).reshape(around.atom.size, -1)
     stacked = jnp.concatenate([weight for weight, use in zip(weights, used, strict=True) if use], axis=2)
     sent = jnp.concatenate(sources, axis=1)
     polynomial = _path_polynomial(paths, harmonics.shape[1], sent.shape[1], channels)
-    receivers = jnp.repeat(jnp.arange(n), slots)
     total = _evaluate(
         polynomial,
-        [stacked.reshape(n * slots, -1), harmonics, sent.reshape(n, -1)],
+        [stacked.reshape(len(harmonics), -1), harmonics, sent.reshape(n, -1)],
         n,
-        [None, None, around.atom.reshape(-1), receivers],
+        [None, None, around.atom.reshape(-1), around.receiver.reshape(-1)],
     )
     sizes = [(2 * path.message + 1) * channels for path in paths]
     sums = iter(part.reshape(n, -1, channels) for part in jax.lax.split(total, sizes, axis=1))

@@ -52,7 +52,7 @@ def _agnostic(features, around, own, layer: Layer, settings: MaceSettings) -> In
     messages = _messages(features, weights, around, own, layer, settings)
     if "Density" in layer.interaction:
         density = jnp.tanh(fully_connected([around.basis], [own["density_fn.layer0.weight"]], 1.0) ** 2)[:, 0]
-        total = 1 + jnp.sum(_by_slot(density, around) * around.real, axis=1)
+        total = 1 + around.total(_by_slot(density, around))
         messages = [part / total[:, None, None] for part in messages]
     else:
         messages = [part / settings.avg_num_neighbors for part in messages]
@@ -66,7 +66,7 @@ def _agnostic(features, around, own, layer: Layer, settings: MaceSettings) -> In
 def _attentive(features, around, own, layer: Layer, settings: MaceSettings) -> Interaction:
     """Weights depend on the scalars of both atoms, too."""
     down = _by_atom([scalar_linear(features[0], own["linear_down.weight"])], around, layer)[0][:, 0]
-    inputs = [take(around.basis, around.pair), take(down, around.atom), down[:, None]]
+    inputs = [take(around.basis, around.pair), take(down, around.atom), take(down, around.receiver)]
     weights = fully_connected(inputs, _radial_maps(own), settings.silu_factor)
     weights = lax_split(_cut(weights, around), layer.source_channels)
     messages = _messages(features, weights, around, own, layer, settings)
@@ -84,10 +84,11 @@ def _non_linear(features, around, own, layer: Layer, settings: MaceSettings) -> 
         around.elements @ scaled(own[f"{side}_embedding.weight"], n_elements).reshape(n_elements, channels)
         for side in ("source", "target")
     ]
-    inputs = [take(around.basis, around.pair), take(embedded[0], around.atom), embedded[1][:, None]]
+    ends = [take(part, atom) for part, atom in zip(embedded, (around.atom, around.receiver), strict=True)]
+    inputs = [take(around.basis, around.pair), *ends]
     weights = lax_split(_cut(normalized_network(inputs, own, "conv_tp_weights"), around), layer.source_channels)
     density = _cut(jnp.tanh(normalized_network(inputs, own, "density_fn") ** 2), around)[..., 0]
-    density = jnp.sum(density * around.real, axis=1)
+    density = around.total(density)
     sources = _sources(features, around, own, layer)
     gated = {degree: channels * (settings.l_max + 1 if degree == 0 else 1) for degree in range(settings.l_max + 1)}
     messages = mix_paths(convolution(sources, weights, layer, around), own["linear_1.weight"], layer, gated)
@@ -132,14 +133,14 @@ def _radial_maps(own: Mapping[str, jax.Array]) -> list[jax.Array]:
 
 
 def _by_slot(values: jax.Array, around: Surroundings) -> jax.Array:
-    """Values of pairs (P, ...), cut off where the basis is not, for each neighbor slot (N, K, ...)."""
+    """Values of pairs (P, ...), cut off where the basis is not, for each neighbor slot (R, K, ...)."""
     if around.cutoff is not None:
         values = values * around.cutoff.reshape(-1, *[1] * (values.ndim - 1))
     return take(values, around.pair)
 
 
 def _cut(values: jax.Array, around: Surroundings) -> jax.Array:
-    """Values of slots (N, K, ...), cut off where the basis is not."""
+    """Values of slots (R, K, ...), cut off where the basis is not."""
     return values if around.cutoff is None else values * take(around.cutoff, around.pair)[..., None]
 
 

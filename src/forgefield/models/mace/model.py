@@ -44,8 +44,9 @@ def energy_function(
         with jax.default_matmul_precision("float32"):
             around = surroundings(vectors, graph, elements, buffers, settings)
             atoms = _atom_energies(parameters, around, layers, settings)
-        atoms = atoms * jnp.asarray(graph.atom_mask, atoms.dtype)
-        return jax.ops.segment_sum(atoms, graph.atom_structure, num_segments=graph.n_atoms.shape[0])
+        order = graph.neighbors.atom_order
+        atoms = atoms * take(graph.atom_mask, order).astype(atoms.dtype)
+        return jax.ops.segment_sum(atoms, take(graph.atom_structure, order), num_segments=graph.n_atoms.shape[0])
 
     return energies
 

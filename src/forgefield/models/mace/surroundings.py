@@ -1,4 +1,4 @@
-"""What every layer reads about an atom's neighbors, in dense (atom, slot) arrays, so that sums need no scatter."""
+"""What every layer reads about an atom's neighbors, in dense (row, slot) arrays, so that sums need no scatter."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from forgefield.data.batching import Graph
+from forgefield.data.slots import ATOMS_PER_ROW
 from forgefield.models.mace.couplings import coupling
 from forgefield.models.mace.radial import radial_basis
 from forgefield.models.mace.repulsion import pair_repulsion
@@ -17,15 +18,18 @@ from forgefield.models.mace.spherical import spherical_harmonics
 
 
 class Surroundings(NamedTuple):
-    """Everything that depends on positions but not on parameters. N atoms, K neighbor slots, P pairs, Z elements.
+    """Everything that depends on positions but not on parameters.
+
+    N atoms in the order of R rows of two, K neighbor slots of a row, P pairs, Z elements.
 
     Attributes:
-        harmonics: for each degree l, (N, 2l + 1, K) spherical harmonics of the neighbor slots; zero for padding.
+        harmonics: for each degree l, (R, 2, 2l + 1, K) spherical harmonics of the neighbor slots; zero for padding and
+            for the slots of the row's other atom.
         basis: (P, n_bessel) radial basis.
         cutoff: (P,) what multiplies convolution weights, or None.
         repulsion: (N,) share in the pair repulsion, eV, or None.
-        atom, pair: (N, K) neighbor and pair of each slot.
-        real: (N, K) 1 for neighbors, 0 for padding.
+        atom, pair: (R, K) neighbor and pair of each slot.
+        real: (R, 2, K) 1 for an atom's neighbors, 0 elsewhere.
         elements: (N, Z) one-hot elements.
     """
 
@@ -38,6 +42,16 @@ class Surroundings(NamedTuple):
     real: jax.Array
     elements: jax.Array
 
+    @property
+    def receiver(self) -> jax.Array:
+        """(R, K) the atom whose neighbor is in each slot."""
+        rows = jnp.arange(len(self.atom), dtype=self.atom.dtype)[:, None]
+        return ATOMS_PER_ROW * rows + self.real[:, 1].astype(self.atom.dtype)
+
+    def total(self, values: jax.Array) -> jax.Array:
+        """(N,) sums of numbers (R, K) of slots over each atom's neighbors."""
+        return jnp.einsum("rgk,rk->rg", self.real, values).reshape(-1)
+
 
 def surroundings(
     vectors: jax.Array,
@@ -49,35 +63,35 @@ def surroundings(
     """``vectors`` are those of the pairs, (P, 3) Å; ``elements`` atomic numbers in the model's order."""
     dtype = vectors.dtype
     distances = jnp.sqrt(jnp.sum(vectors**2, axis=1))
-    sign = jnp.asarray(graph.neighbor_sign, dtype)
-    real = jnp.abs(sign)
+    slots = graph.neighbors
     numbers = jnp.asarray(elements, jnp.int32)[graph.species]
     pair_numbers = jnp.stack([take(numbers, graph.pair_receiver), take(numbers, graph.pair_sender)])
     basis, cutoff = radial_basis(distances, pair_numbers, buffers, settings)
-    repulsion = None
-    if settings.pair_repulsion:
-        shares = pair_repulsion(distances, pair_numbers, buffers)
-        repulsion = jnp.sum(take(shares, graph.neighbor_pair) * real, axis=1)
-    return Surroundings(
-        _harmonics(vectors / distances[:, None], sign, graph, settings.l_max),
+    sign = jnp.asarray(slots.sign, dtype)
+    around = Surroundings(
+        _harmonics(vectors / distances[:, None], sign, slots.pair, settings.l_max),
         basis,
         cutoff,
-        repulsion,
-        graph.neighbor_atom,
-        graph.neighbor_pair,
-        real,
-        jax.nn.one_hot(graph.species, len(elements), dtype=dtype),
+        None,
+        slots.atom,
+        slots.pair,
+        jnp.abs(sign),
+        jax.nn.one_hot(take(graph.species, slots.atom_order), len(elements), dtype=dtype),
     )
+    if settings.pair_repulsion:
+        shares = pair_repulsion(distances, pair_numbers, buffers)
+        around = around._replace(repulsion=around.total(take(shares, slots.pair)))
+    return around
 
 
-def _harmonics(directions: jax.Array, sign: jax.Array, graph: Graph, l_max: int) -> list[jax.Array]:
+def _harmonics(directions: jax.Array, sign: jax.Array, pair: jax.Array, l_max: int) -> list[jax.Array]:
     harmonics = []
     for degree, of_pairs in enumerate(pair_harmonics(directions, l_max)):
-        slots = take(of_pairs, graph.neighbor_pair)
+        slots = take(of_pairs, pair).transpose(0, 2, 1)
         # odd harmonics change sign with the direction of the pair
-        slots = slots * (sign if degree % 2 else jnp.abs(sign))[..., None]
+        factor = sign if degree % 2 else jnp.abs(sign)
         # without a barrier the transpose is merged into the matrix products, which then take a slow path
-        harmonics.append(jax.lax.optimization_barrier(slots.transpose(0, 2, 1)))
+        harmonics.append(jax.lax.optimization_barrier(slots[:, None] * factor[:, :, None]))
     return harmonics
 
 
