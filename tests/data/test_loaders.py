@@ -1,4 +1,5 @@
 import ase.io
+import jax
 import numpy as np
 import pytest
 
@@ -34,7 +35,7 @@ def equal(one, other):
     return all(
         np.array_equal(a, b)
         for x, y in zip(one, other, strict=True)
-        for a, b in zip(x.batch.graph, y.batch.graph, strict=True)
+        for a, b in zip(jax.tree.leaves(x.batch.graph), jax.tree.leaves(y.batch.graph), strict=True)
     )
 
 
@@ -116,7 +117,7 @@ def test_filled_shares_are_those_of_the_packed_batches():
                 counted = made.sizes.atoms[rows].sum(), made.sizes.pairs[rows].sum(), 2 * made.sizes.pairs[rows].sum()
                 real += counted
                 for graph, _ in loaded.parts:
-                    packed += graph.atom_mask.size, graph.pair_receiver.size, graph.neighbor_atom.size
+                    packed += graph.atom_mask.size, graph.pair_receiver.size, graph.neighbors.atom.size
         np.testing.assert_allclose(made.filled, real / packed, rtol=1e-12)
 
 

@@ -8,8 +8,9 @@ from forgefield.data.plans import MAX_SHAPES, Sizes, batch_needs, choose_capacit
 
 
 def sizes(n, seed=0):
-    atoms = np.random.default_rng(seed).integers(3, 40, n)
-    return Sizes(atoms, atoms * 6, np.minimum(atoms - 1, 20))
+    random = np.random.default_rng(seed)
+    atoms = random.integers(3, 40, n)
+    return Sizes(atoms, atoms * 6, random.integers(0, 20, atoms.sum()))
 
 
 def test_order_depends_on_seed_and_epoch_only():
@@ -24,11 +25,12 @@ def test_the_last_batch_may_be_short():
 
 
 def test_needs_are_those_of_the_largest_part():
-    all_sizes = Sizes(np.array([3, 4, 30, 2, 5]), np.array([10, 20, 100, 5, 30]), np.array([2, 3, 9, 1, 4]))
+    neighbors = np.repeat([2, 3, 9, 1, 4], [3, 4, 30, 2, 5])
+    all_sizes = Sizes(np.array([3, 4, 30, 2, 5]), np.array([10, 20, 100, 5, 30]), neighbors)
     order = np.arange(5)  # with two parts: 0+1 | 2+3, and 4 | nothing
-    assert batch_needs(all_sizes, order, batch=4, parts=2).tolist() == [[32, 112, 9], [8, 32, 4]]
-    assert batch_needs(all_sizes, order, batch=4, parts=1).tolist() == [[40, 144, 9], [8, 32, 4]]
-    assert batch_needs(all_sizes, order[:4], batch=4, parts=2).tolist() == [[32, 112, 9]]
+    assert batch_needs(all_sizes, order, batch=4, parts=2).tolist() == [[32, 112, 18], [8, 32, 8]]
+    assert batch_needs(all_sizes, order, batch=4, parts=1).tolist() == [[40, 144, 18], [8, 32, 8]]
+    assert batch_needs(all_sizes, order[:4], batch=4, parts=2).tolist() == [[32, 112, 18]]
 
 
 def test_needs_agree_with_a_plain_loop():
@@ -40,7 +42,22 @@ def test_needs_agree_with_a_plain_loop():
             pieces = [p for p in np.array_split(rows, parts) if len(p)]
             assert need[0] == -(-max(s.atoms[p].sum() for p in pieces) // 8) * 8
             assert need[1] == -(-(max(s.pairs[p].sum() for p in pieces) + 1) // 16) * 16
-            assert need[2] == s.neighbors[rows].max()
+            assert need[2] == max(slots(s, piece) for piece in pieces)
+
+
+def slots(s, rows):
+    """Slots of a row of two atoms, the one with most neighbors beside the one with fewest."""
+    ends = np.cumsum(s.atoms)
+    counts = np.sort(np.concatenate([s.neighbors[ends[row] - s.atoms[row] : ends[row]] for row in rows]))
+    counts = np.concatenate([np.zeros(len(counts) % 2, int), counts])
+    return (counts + counts[::-1]).max()
+
+
+def test_many_structures_are_looked_at_in_blocks(monkeypatch):
+    s, order = sizes(47), epoch_order(47, seed=0, epoch=0)
+    expected = batch_needs(s, order, batch=6, parts=2)
+    monkeypatch.setattr("forgefield.data.plans.BLOCK", 13)
+    assert np.array_equal(batch_needs(s, order, batch=6, parts=2), expected)
 
 
 def test_few_shapes_hold_every_batch_and_save_work():

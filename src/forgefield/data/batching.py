@@ -85,13 +85,14 @@ class Capacity(NamedTuple):
 
 def needed_capacity(structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Capacity:
     """The least capacity for these structures, atoms and pairs rounded up so that similar batches share one shape."""
-    slots = (slots_per_row(neighbor_counts(len(s), p)) for s, p in zip(structures, pairs, strict=True))
+    counts = [neighbor_counts(len(s), p) for s, p in zip(structures, pairs, strict=True)]
+    n_atoms = sum(map(len, structures))
     return Capacity(
         len(structures),
-        round_up(sum(map(len, structures)), ATOM_STEP),
+        round_up(n_atoms, ATOM_STEP),
         # one padded pair at least: padded neighbour slots of an edgeless batch need a pair to point at
         round_up(sum(len(p.receiver) for p in pairs) + 1, PAIR_STEP),
-        max(slots, default=1),
+        int(slots_per_row(np.concatenate([np.zeros(0, np.int64), *counts]), np.array([n_atoms]))[0]),
     )
 
 
@@ -147,7 +148,7 @@ def pack_graph(
         pair_sender=sender,
         pair_shift=shift,
         pair_structure=_joined([np.repeat(np.arange(len(sizes)), n_pairs)], np.int32, p, b - 1),
-        neighbors=neighbor_slots(receiver[real], sender[real], sizes, n, k, dtype),
+        neighbors=neighbor_slots(receiver[real], sender[real], n_real, n, k, dtype),
         n_atoms=_joined([sizes], np.int32, b, 0),
     )
 

@@ -12,7 +12,6 @@ from forgefield.data.neighbors import NeighborPairs, neighbor_counts
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.plans import Sizes, batch_needs, choose_capacities, epoch_order, split_batches
 from forgefield.data.processes import OneProcess, Processes, share
-from forgefield.data.slots import slots_per_row
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
@@ -198,19 +197,19 @@ class BatchLoader:
         A list in memory may differ between processes: that of process 0 counts.
         """
         if isinstance(self.source, StructureList):
-            counts = processes.broadcast(self._counts(range(len(self.source))) if processes.index == 0 else None)
-        else:
-            counts = np.concatenate(processes.exchange(self._counts(share(len(self.source), processes))))
-        return Sizes(*counts.T)
+            return processes.broadcast(self._sizes(range(len(self.source))) if processes.index == 0 else None)
+        parts = processes.exchange(self._sizes(share(len(self.source), processes)))
+        return Sizes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
-    def _counts(self, rows: range) -> np.ndarray:
-        """(n, 3) atoms, pairs and neighbor slots of a row of the structures at ``rows``."""
-        counts = []
+    def _sizes(self, rows: range) -> Sizes:
+        """The sizes of the structures at ``rows``."""
+        atoms, pairs, neighbors = [], [], [np.zeros(0, np.int32)]
         for start in range(0, len(rows), READ_AHEAD):
-            for structure, pairs in self._items(rows[start : start + READ_AHEAD]):
-                slots = slots_per_row(neighbor_counts(len(structure), pairs))
-                counts.append((len(structure), len(pairs.receiver), slots))
-        return np.array(counts, dtype=np.int64).reshape(-1, 3)
+            for structure, found in self._items(rows[start : start + READ_AHEAD]):
+                atoms.append(len(structure))
+                pairs.append(len(found.receiver))
+                neighbors.append(neighbor_counts(len(structure), found).astype(np.int32))
+        return Sizes(np.array(atoms, np.int64), np.array(pairs, np.int64), np.concatenate(neighbors))
 
 
 def _bytes(item: tuple[Structure, NeighborPairs]) -> int:

@@ -7,20 +7,28 @@ from typing import NamedTuple
 import numpy as np
 
 from forgefield.data.batching import ATOM_STEP, PAIR_STEP, Capacity
-from forgefield.data.slots import ATOMS_PER_ROW
+from forgefield.data.slots import ATOMS_PER_ROW, slots_per_row
 
 MAX_SHAPES = 3
 # A further shape costs a compilation: it must save this share of the work, and the work of this many steps.
 WORTHWHILE_SHARE, WORTHWHILE_STEPS = 0.05, 200
 CANDIDATES = 24
+# structures whose needs are computed at once
+BLOCK = 16384
 
 
 class Sizes(NamedTuple):
-    """Per structure: atoms, undirected pairs, and neighbor slots that a row of two of its atoms needs; each (n,)."""
+    """Of n structures: (n,) atoms, (n,) undirected pairs, and neighbors of each of their atoms, one after another."""
 
     atoms: np.ndarray
     pairs: np.ndarray
     neighbors: np.ndarray
+
+    def neighbors_of(self, rows: np.ndarray) -> np.ndarray:
+        """The neighbors of each atom of some structures, in their order."""
+        lengths = self.atoms[rows]
+        starts = (np.cumsum(self.atoms) - self.atoms)[rows]
+        return self.neighbors[np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)]
 
 
 def epoch_order(n: int, seed: int, epoch: int) -> np.ndarray:
@@ -45,15 +53,22 @@ def batch_needs(sizes: Sizes, order: np.ndarray, batch: int, parts: int) -> np.n
     Returns:
         (ceil(n / batch), 3) integers.
     """
+    # in blocks of whole batches: the memory that this takes is bounded
+    blocks = split_batches(order, batch * max(BLOCK // batch, 1))
+    return np.concatenate([_needs_of_block(sizes, block, batch, parts) for block in blocks])
+
+
+def _needs_of_block(sizes: Sizes, order: np.ndarray, batch: int, parts: int) -> np.ndarray:
     full, rest = divmod(len(order), batch)
     short = np.array([len(part) for part in np.array_split(range(rest), parts) if len(part)], dtype=np.int64)
     lengths = np.concatenate([np.full(full * parts, batch // parts), short])
     part_starts = np.cumsum(lengths) - lengths
     batch_starts = np.arange(0, full * parts + len(short), parts)
-    atoms = np.maximum.reduceat(np.add.reduceat(sizes.atoms[order], part_starts), batch_starts)
-    pairs = np.maximum.reduceat(np.add.reduceat(sizes.pairs[order], part_starts), batch_starts)
-    neighbors = np.maximum.reduceat(np.maximum.reduceat(sizes.neighbors[order], part_starts), batch_starts)
-    return np.stack([_rounded(atoms, ATOM_STEP), _rounded(pairs + 1, PAIR_STEP), np.maximum(neighbors, 1)], axis=1)
+    atoms = np.add.reduceat(sizes.atoms[order], part_starts)
+    pairs = np.add.reduceat(sizes.pairs[order], part_starts)
+    slots = slots_per_row(sizes.neighbors_of(order), atoms)
+    atoms, pairs, slots = (np.maximum.reduceat(of_parts, batch_starts) for of_parts in (atoms, pairs, slots))
+    return np.stack([_rounded(atoms, ATOM_STEP), _rounded(pairs + 1, PAIR_STEP), slots], axis=1)
 
 
 def choose_capacities(counts: Mapping[tuple[int, int, int], int], structures: int) -> list[Capacity]:

@@ -1,10 +1,9 @@
 """Dense neighbor slots: two atoms share a row of them, one with many neighbors and one with few.
 
-Rows are as long as the longest, and atoms of one structure differ much in their neighbors: of rows for single atoms a
-third (3BPA) to a half (buckyball catcher) would be empty, of rows for such pairs a sixth and a fourteenth.
+All rows are as long as the longest. Were each atom to have its own, a third (3BPA) to a half (buckyball catcher) of the
+slots would be empty, as atoms differ much in their neighbors; of shared rows a tenth is.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +12,14 @@ ATOMS_PER_ROW = 2
 
 
 class NeighborSlots(NamedTuple):
-    """N atoms in R = N / 2 rows of K slots; the rows' order of atoms is that of a permutation.
+    """N atoms, in an order of their own, in R = N / 2 rows of K slots.
 
     Attributes:
         atom_order: (N,) int32 atoms, two for each row.
         atom: (R, K) int32 place in ``atom_order`` of each slot's neighbor; 0 for padding.
         pair: (R, K) int32 pair of each slot; 0 for padding.
-        sign: (R, 2, K) for the atom whose neighbor it is, +1 as the pair's receiver, -1 as its sender; 0 for the other
-            atom and for padding.
+        sign: (R, 2, K) for the atom whose neighbor it is, +1 as the pair's receiver, -1 as its sender; 0 for the row's
+            other atom and for padding.
     """
 
     atom_order: np.ndarray
@@ -29,24 +28,30 @@ class NeighborSlots(NamedTuple):
     sign: np.ndarray
 
 
-def slots_per_row(counts: np.ndarray) -> int:
-    """Slots that a row needs to hold any two atoms that :func:`neighbor_slots` may put into one.
+def slots_per_row(counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """(b,) slots that the rows of each batch need, 1 at least.
 
     Args:
-        counts: (n,) neighbors of each atom of one structure. Of several, the one that needs the most decides.
+        counts: neighbors of each atom, batch after batch.
+        sizes: (b,) atoms of each batch.
     """
-    shared, single = _by_rows(counts)
-    return max(int(counts[shared].sum(axis=1).max(initial=0)), 2 * int(counts[single].max(initial=0)))
+    even = sizes + sizes % ATOMS_PER_ROW
+    column = np.arange(even.max(initial=ATOMS_PER_ROW))
+    descending = np.zeros((len(sizes), len(column)), np.int32)
+    descending[column < sizes[:, None]] = -counts
+    descending = -np.sort(descending, axis=1)
+    # beyond a batch's atoms, the sum is the largest count alone
+    partner = np.maximum(even[:, None] - 1 - column, 0)
+    return np.maximum((descending + np.take_along_axis(descending, partner, axis=1)).max(axis=1), 1)
 
 
 def neighbor_slots(
-    receiver: np.ndarray, sender: np.ndarray, sizes: Sequence[int], atoms: int, slots: int, dtype: np.dtype | type
+    receiver: np.ndarray, sender: np.ndarray, real_atoms: int, atoms: int, slots: int, dtype: np.dtype | type
 ) -> NeighborSlots:
-    """Lay out both directions of the pairs (P,) of structures with ``sizes`` atoms, one after another."""
+    """Lay out both directions of the pairs (P,) of ``real_atoms``, to which padding is added up to ``atoms``."""
     n_pairs = len(receiver)
     atom, neighbor = np.concatenate([receiver, sender]), np.concatenate([sender, receiver])
-    counts = np.bincount(atom, minlength=atoms)
-    atom_order = _batch_order(counts, sizes)
+    atom_order = _order(np.bincount(atom, minlength=atoms), real_atoms)
     place = np.empty(atoms, np.int32)
     place[atom_order] = np.arange(atoms, dtype=np.int32)
     entry = np.argsort(place[atom], kind="stable")
@@ -66,24 +71,9 @@ def neighbor_slots(
     return made
 
 
-def _by_rows(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n // 2, 2) atoms of one structure that share rows, and (n % 2,) the one that is left.
-
-    The one left has the fewest neighbors, so that two such atoms of any structures fit a row that is long enough for
-    each of the structures.
-    """
-    ascending = np.argsort(counts, kind="stable")
-    single, rest = np.split(ascending, [len(counts) % 2])
-    half = len(rest) // 2
-    return np.stack([rest[:half], rest[half:][::-1]], axis=1), single
-
-
-def _batch_order(counts: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """(N,) all atoms: those that share rows within their structure, those left, and padding."""
-    shared, left, start = [], [], 0
-    for size in sizes:
-        of_structure, single = _by_rows(counts[start : start + size])
-        shared.append(of_structure.ravel() + start)
-        left.append(single + start)
-        start += size
-    return np.concatenate([*shared, *left, np.arange(start, len(counts))]).astype(np.int32)
+def _order(counts: np.ndarray, real_atoms: int) -> np.ndarray:
+    """(N,) atoms by rows: the one with most neighbors with the one with fewest, and so on; padding last."""
+    even = real_atoms + real_atoms % ATOMS_PER_ROW
+    ascending = np.argsort(counts[:even], kind="stable")
+    rows = np.stack([ascending[: even // 2], ascending[even // 2 :][::-1]], axis=1)
+    return np.concatenate([rows.ravel(), np.arange(even, len(counts))]).astype(np.int32)

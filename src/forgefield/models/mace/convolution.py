@@ -11,7 +11,7 @@ import numpy as np
 
 from forgefield.models.mace import cuequivariance
 from forgefield.models.mace.couplings import coupling
-from forgefield.models.mace.linear import Features, scaled
+from forgefield.models.mace.linear import Features, by_rows, scaled
 from forgefield.models.mace.settings import Layer, Path
 from forgefield.models.mace.surroundings import Surroundings, take
 
@@ -63,5 +63,6 @@ def mix_paths(sums: Sums, weight: jax.Array, layer: Layer, channels: Mapping[int
     mixed: dict[int, list[jax.Array]] = {degree: [] for degree in channels}
     for path, part, block in zip(layer.paths, sums, jax.lax.split(weight, sizes), strict=True):
         if part is not None:
-            mixed[path.message].append(part @ scaled(block, width * fan_in[path.message]).reshape(width, -1))
+            matrix = scaled(block, width * fan_in[path.message]).reshape(width, -1)
+            mixed[path.message].append(by_rows(part, matrix))
     return [reduce(add, parts) for _, parts in sorted(mixed.items())]

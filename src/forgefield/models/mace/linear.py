@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 Features = list[jax.Array]
@@ -13,7 +12,15 @@ def equivariant_linear(features: Features, weight: jax.Array, channels: int) -> 
     """One (C, ``channels``) map for each degree."""
     width = features[0].shape[-1]
     maps = scaled(weight, width).reshape(len(features), width, channels)
-    return [part @ maps[degree] for degree, part in enumerate(features)]
+    return [by_rows(part, maps[degree]) for degree, part in enumerate(features)]
+
+
+def by_rows(features: jax.Array, matrix: jax.Array) -> jax.Array:
+    """(..., C) features times a (C, D) matrix, as one product of matrices, whose derivatives are such products again.
+
+    The gradient of a product of more axes would be computed from transposed copies.
+    """
+    return (features.reshape(-1, features.shape[-1]) @ matrix).reshape(*features.shape[:-1], -1)
 
 
 def scalar_linear(features: jax.Array, weight: jax.Array) -> jax.Array:
@@ -36,9 +43,8 @@ def element_linear(features: Features, weight: jax.Array, elements: jax.Array, c
 
 def _element_map(features: jax.Array, maps: jax.Array, elements: jax.Array) -> jax.Array:
     """(N, M, C) features times the (C, D) map of each atom's element, from (C, Z, D) maps."""
-    channels, n_elements, width = maps.shape
-    by_element = maps.transpose(1, 0, 2).reshape(n_elements, -1)
-    return jnp.einsum("nmc,ncd->nmd", features, (elements @ by_element).reshape(-1, channels, width))
+    apart = elements[:, None, :, None] * features[:, :, None]
+    return by_rows(apart.reshape(*features.shape[:2], -1), maps.transpose(1, 0, 2).reshape(-1, maps.shape[-1]))
 
 
 def add(first: Features, second: Sequence[jax.Array]) -> Features:
