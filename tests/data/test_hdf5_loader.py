@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import h5py
+import jax
 import numpy as np
 import pytest
 
