@@ -86,10 +86,7 @@ def test_the_parts_of_all_processes_are_the_batch(path):
         whole, *parts = batches
         for expected, loaded in zip(whole.parts, parts, strict=True):
             assert loaded.rows.tolist() == whole.rows.tolist()
-            for one, other in zip(
-                [*expected.graph, *expected.labels], [*loaded.batch.graph, *loaded.batch.labels], strict=True
-            ):
-                np.testing.assert_array_equal(one, other)
+            jax.tree.map(np.testing.assert_array_equal, expected, loaded.batch)
 
 
 def test_no_handle_stays_open(path):
