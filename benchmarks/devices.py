@@ -23,7 +23,7 @@ Table = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Training:
-    """What is timed: so many epochs of a store and a model, of which the first is left out."""
+    """What is timed: so many epochs of a store and a model, of which all but the first count by their median."""
 
     store: Path
     model: Path
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     cores = len(os.sched_getaffinity(0))
     possible = [n for n in (1, 2, 4) if n <= cores]
     parser.add_argument("--devices", type=int, nargs="+", default=possible, help="%(default)s")
-    parser.add_argument("--epochs", type=int, default=4, help="of which the first is left out (%(default)s)")
+    parser.add_argument("--epochs", type=int, default=7, help="the median of all but the first counts (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="(%(default)s)")
     parser.add_argument("--output", type=Path, default=Path(f"results/benchmarks/{name}.json"), help="(%(default)s)")
 

@@ -1,8 +1,8 @@
 """Times the same training on 1, 2 and 4 devices, by JAX in one process and by MPI with one rank for each.
 
-The dataset, global batch, model and precision are the same in all runs, each device has one core, and the epoch that
-compiles is left out. Runs take turns. For MPI the slowest rank counts. Run ``python benchmarks/scaling.py --help``
-from the repository's root.
+The dataset, global batch, model and precision are the same in all runs, each device has one core, and epochs that
+compile do not count: the median of all but the first is taken. Runs take turns. For MPI the slowest rank counts. Run
+``python benchmarks/scaling.py --help`` from the repository's root.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", default="64x0e", type=models.model_name)
     parser.add_argument("--system", default="3bpa", choices=SYSTEMS)
     parser.add_argument("--structures", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=8, help="over all devices (%(default)s)")
+    parser.add_argument("--batch", type=int, default=32, help="over all devices (%(default)s)")
     parser.add_argument("--precision", default="float32", choices=("float32", "float64"))
     return parser.parse_args()
 

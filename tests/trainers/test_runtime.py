@@ -1,8 +1,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+FAULTS = Path(__file__).with_name("count_page_faults.py")
 
 SETTINGS = """
 import jax
@@ -32,3 +35,14 @@ def test_precision_devices_and_cache(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's settings")
 def test_memory_is_kept_and_an_unwritable_cache_does_no_harm():
     assert run(XDG_CACHE_HOME="/dev/null", FORGEFIELD_ALLOCATOR="") == ["float32 1 False", "None"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's settings")
+@pytest.mark.parametrize("devices", ["1", "2"])
+def test_a_step_finds_the_memory_of_the_step_before(devices):
+    """Unmapped and mapped again, 100 MB are 25,000 pages of 4 KiB."""
+    environment = {k: v for k, v in os.environ.items() if k != "FORGEFIELD_ALLOCATOR"}
+    done = subprocess.run(
+        [sys.executable, FAULTS, devices], env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 1000

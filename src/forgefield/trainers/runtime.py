@@ -13,7 +13,7 @@ import jax
 from forgefield.errors import UserError
 
 # glibc's malloc.h
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX, M_ARENA_MAX = -1, -2, -4, -8
 KEEP_FREE = 2**28
 
 
@@ -28,7 +28,7 @@ def configure_jax(*, precision: str = "float32", devices: int = 1) -> None:
         UserError: fewer devices are here than asked for.
     """
     jax.config.update("jax_enable_x64", precision == "float64")
-    keep_memory()
+    keep_memory(devices)
     _cache_compilations()
     if devices > 1:
         # refused once JAX has computed something: whether the devices suffice is checked below
@@ -39,11 +39,12 @@ def configure_jax(*, precision: str = "float32", devices: int = 1) -> None:
         raise UserError(f"devices: {devices} are asked for, but {found} {jax.default_backend()} devices are here")
 
 
-def keep_memory() -> None:
+def keep_memory(devices: int) -> None:
     """Tell glibc to keep freed memory, which a training step would otherwise get back page by page each time.
 
     XLA allocates its temporary memory anew in each step on a CPU; unmapped and mapped again, every page of it is
-    faulted in and zeroed. Only the main thread's arena can grow without mapping, hence the synchronous dispatch.
+    faulted in and zeroed. Only the main arena grows without mapping. With synchronous dispatch one device's step runs
+    on the main thread, which has that arena; those of several devices run on other threads, which are given it, too.
     ``FORGEFIELD_ALLOCATOR=default`` leaves all of it as it is, for machines that are short of memory.
     """
     if os.environ.get("FORGEFIELD_ALLOCATOR") == "default" or not sys.platform.startswith("linux"):
@@ -51,7 +52,8 @@ def keep_memory() -> None:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
     if mallopt is not None:
-        for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, KEEP_FREE)):
+        options = [(M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, KEEP_FREE)]
+        for option, value in [*options, (M_ARENA_MAX, 1)] if devices > 1 else options:
             mallopt(option, value)
 
 

@@ -82,7 +82,8 @@ class JaxMesh(Parallelism):
             shape = (self.parts, *arrays[0].shape)
             return jax.make_array_from_single_device_arrays(shape, self._sharded, shards)
 
-        return jax.tree.map(join, *loaded.parts)
+        # with arrays that are still being copied, a CPU's step would run on another thread, whose memory is not kept
+        return jax.block_until_ready(jax.tree.map(join, *loaded.parts))
 
     def compiled(self, local: Local, reduction: Reduction, finish: Finish, *, donate: bool = False) -> Callable:
         def on_device(state: Any, batch: Batch) -> Any:

@@ -25,7 +25,8 @@ class SingleDevice(Parallelism):
         return jax.jit(owned_copies)(tree)
 
     def placed(self, loaded: LoadedBatch) -> Batch:
-        return jax.device_put(loaded.batch)
+        # with arrays that are still being copied, a CPU's step would run on another thread, whose memory is not kept
+        return jax.block_until_ready(jax.device_put(loaded.batch))
 
     def compiled(self, local: Local, reduction: Reduction, finish: Finish, *, donate: bool = False) -> Callable:
         def whole(state: Any, batch: Batch) -> Any:
