@@ -92,7 +92,8 @@ class Predictor:
         group: list[Structure] = []
         pairs: list[NeighborPairs] = []
         for structure in structures:
-            check_numbers(structure)
+            if not len(structure):
+                raise UserError(f"frame {structure.source_index}: no atoms; remove the frame")
             check_elements(structure, self.potential)
             found = neighbor_pairs(structure, self.potential.cutoff)
             needed = needed_capacity([*group, structure], [*pairs, found])
@@ -146,17 +147,6 @@ def predict(
 ) -> Iterator[Prediction]:
     """Stream predictions in order; see :class:`Predictor`, which to keep for repeated use."""
     return Predictor(potential, batch=batch, precision=precision, virial=virial)(structures)
-
-
-def check_numbers(structure: Structure) -> None:
-    """Refuse a structure without atoms, or with a position or cell that is no number."""
-    if not len(structure):
-        raise UserError(f"frame {structure.source_index}: no atoms; remove the frame")
-    lost = np.flatnonzero(~np.isfinite(structure.positions).all(axis=1))
-    if len(lost):
-        raise UserError(f"frame {structure.source_index}: position of atom {lost[0]} NaN or infinite; repair the frame")
-    if not np.isfinite(structure.cell).all():
-        raise UserError(f"frame {structure.source_index}: cell NaN or infinite; repair the frame")
 
 
 def check_finite(prediction: Prediction, structure: Structure) -> None:
