@@ -58,10 +58,12 @@ def start(config: RunConfig) -> None:
         failure = Path(folder) / "failure.json"
         environment = os.environ | {FAILURE: str(failure)}
         if config.parallelism == "mpi":
-            children = [_child([*_mpirun(count), *command], environment | AS_ROOT)]
+            # mpirun ends its ranks at SIGTERM
+            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
         else:
             together = {COORDINATOR: f"localhost:{_free_port()}", COUNT: str(count)}
-            children = [_child(command, environment | together | {INDEX: str(i)}) for i in range(count)]
+            # jax.distributed takes SIGTERM for a note that the machine will be needed, and goes on
+            children = [Child(command, environment | together | {INDEX: str(i)}, signal.SIGKILL) for i in range(count)]
         code = _wait(children, failure)
         # whoever loses its connection to a process that was killed reports that too
         if failure.exists() and code >= 0:
@@ -129,17 +131,22 @@ def _mpirun(count: int) -> list[str]:
     return [mpirun, "-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
 
 
-def _child(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen:
-    return subprocess.Popen(command, env=environment, preexec_fn=_end_with_parent)
+class Child(subprocess.Popen):
+    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux)."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str], end: signal.Signals) -> None:
+        self._end = end
+        super().__init__(command, env=environment, preexec_fn=self._end_with_parent)
+
+    def terminate(self) -> None:
+        self.send_signal(self._end)
+
+    def _end_with_parent(self) -> None:
+        if sys.platform.startswith("linux"):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, self._end)
 
 
-def _end_with_parent() -> None:
-    """Ask Linux to end this process when its parent is gone, even by SIGKILL."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _wait(children: Sequence[subprocess.Popen], failure: Path) -> int:
+def _wait(children: Sequence[Child], failure: Path) -> int:
     """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
     try:
         while None in (codes := [child.poll() for child in children]) and not any(codes) and not failure.exists():
@@ -149,7 +156,7 @@ def _wait(children: Sequence[subprocess.Popen], failure: Path) -> int:
         _end(children)
 
 
-def _end(children: Sequence[subprocess.Popen]) -> None:
+def _end(children: Sequence[Child]) -> None:
     for child in children:
         child.terminate()
     deadline = time.monotonic() + GRACE_SECONDS

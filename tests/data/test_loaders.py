@@ -107,6 +107,14 @@ def test_no_structures():
         loader([])
 
 
+def test_epochs_beyond_those_that_were_planned_fit_too(monkeypatch):
+    monkeypatch.setattr("forgefield.data.loaders.PLANNED_EPOCHS", 1)
+    made = loader(structures(30), batch=4, seed=1)
+    made.plan(50)
+    assert len(made.capacities) <= 4
+    assert sum(len(list(made.epoch(epoch))) for epoch in range(50)) == 50 * len(made)
+
+
 def test_filled_shares_are_those_of_the_packed_batches():
     for settings in ({"seed": 1}, {"seed": 1, "parts": 2}, {"seed": None}, {"seed": 2, "drop_last": True}):
         made = loader(structures(30), batch=4, **settings)

@@ -10,12 +10,21 @@ import numpy as np
 from forgefield.data.batching import Batch, Capacity, pack_labels
 from forgefield.data.neighbors import NeighborPairs, neighbor_counts
 from forgefield.data.packing import PackedNeighbors
-from forgefield.data.plans import Sizes, batch_needs, choose_capacities, epoch_order, split_batches
+from forgefield.data.plans import (
+    Sizes,
+    batch_needs,
+    choose_capacities,
+    epoch_order,
+    largest_capacity,
+    split_batches,
+)
 from forgefield.data.processes import OneProcess, Processes, share
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
 READ_AHEAD = 256
+# of longer trainings, the shapes follow from so many epochs, and one more holds whatever may come later
+PLANNED_EPOCHS = 1000
 
 
 class Source(Protocol):
@@ -141,7 +150,7 @@ class BatchLoader:
     def plan(self, epochs: int) -> None:
         """Choose the shapes for epochs 0 to ``epochs - 1``, so that a training compiles few functions."""
         counts: Counter[tuple[int, int, int]] = Counter()
-        distinct = epochs if self.seed is not None else 1
+        distinct = min(epochs, PLANNED_EPOCHS) if self.seed is not None else 1
         real = np.zeros(3)
         for epoch in range(distinct):
             order = self.order(epoch)
@@ -150,6 +159,8 @@ class BatchLoader:
             real += [self.sizes.atoms[order].sum(), self.sizes.pairs[order].sum(), 2 * self.sizes.pairs[order].sum()]
         scaled = Counter({need: number * epochs // distinct for need, number in counts.items()})
         self.capacities = choose_capacities(scaled, self.batch // self.parts)
+        if self.seed is not None and distinct < epochs:
+            self.capacities.append(largest_capacity(self.sizes, self.batch // self.parts))
         shapes = {need: self._capacity(need) for need in counts}
         packed = sum(n * np.array([*shapes[k][1:3], shapes[k].slots]) for k, n in counts.items())
         self.filled = Filled(*(real / (packed * self.parts)).tolist())

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forgefield.data.batching import ATOM_STEP, PAIR_STEP, Capacity
+from forgefield.data.batching import ATOM_STEP, PAIR_STEP, Capacity, round_up
 from forgefield.data.slots import ATOMS_PER_ROW, slots_per_row
 
 MAX_SHAPES = 3
@@ -98,6 +98,13 @@ def choose_capacities(counts: Mapping[tuple[int, int, int], int], structures: in
             break
         chosen, work = best, work - saved
     return [Capacity(structures, *(int(x) for x in shapes[i])) for i in chosen]
+
+
+def largest_capacity(sizes: Sizes, structures: int) -> Capacity:
+    """What any so many structures fit into."""
+    atoms, pairs = (np.sort(each)[-structures:].sum() for each in (sizes.atoms, sizes.pairs))
+    slots = ATOMS_PER_ROW * int(sizes.neighbors.max(initial=1))
+    return Capacity(structures, round_up(int(atoms), ATOM_STEP), round_up(int(pairs) + 1, PAIR_STEP), slots)
 
 
 def _work(ends: tuple[int, ...], done: np.ndarray, cost: np.ndarray) -> float:

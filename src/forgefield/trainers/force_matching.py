@@ -1,7 +1,5 @@
 """Training an energy function on reference energies, forces and virials."""
 
-import difflib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,12 +7,12 @@ from typing import Any, Literal
 
 import h5py
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.sharding import Mesh
 
 from forgefield.data.batching import round_up
+from forgefield.data.given import given_structures, refuse
 from forgefield.data.hdf5_loader import HDF5ParallelDataLoader
 from forgefield.data.loaders import BatchLoader, LoadedBatch, Source, StructureList
 from forgefield.data.store import Store
@@ -22,6 +20,7 @@ from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.files import atomic_file
 from forgefield.trainers import epochs as loops
+from forgefield.trainers.arguments import checked_settings, floating_type, global_batch
 from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
 from forgefield.trainers.history import TrainingRecord
 from forgefield.trainers.losses import Loss, Predicted
@@ -34,7 +33,6 @@ from forgefield.trainers.trees import load_arrays, named_arrays, save_arrays, tr
 
 Stage = Literal["training", "validation", "testing"]
 STAGES = ("training", "validation", "testing")
-TERMS = ("U", "F", "virial")
 Dataset = Source | Sequence[Structure] | Path | str | h5py.File
 
 
@@ -108,31 +106,45 @@ class ForceMatching(EpochTrainer):
     ) -> None:
         if disable_shmap:
             raise UserError("disable_shmap: it is not available; choose parallelism='jax', or 'single' for one device")
+        given: Mapping[str, float] = {"U": 1.0, "F": 1.0} if gammas is None else gammas
+        settings = checked_settings(
+            gammas=dict(given),
+            batch=batch,
+            batch_per_device=batch_per_device,
+            eval_batch=eval_batch,
+            loss=loss,
+            huber_delta=huber_delta,
+            ema=ema,
+            early_stopping=early_stopping,
+            checkpoint_every=checkpoint_every,
+            check_replicas_every=check_replicas_every,
+            seed=seed,
+        )
         chosen = isinstance(parallelism, Parallelism)
         self._parallel = parallelism if chosen else choose_parallelism(parallelism, mesh)
         super().__init__(
-            early_stopping=early_stopping,
+            early_stopping=settings.early_stopping,
             checkpoint_path=checkpoint_path,
-            checkpoint_every=checkpoint_every,
+            checkpoint_every=settings.checkpoint_every,
             log_file=log_file,
             fingerprint=fingerprint,
             progress=progress,
             processes=self._parallel,
         )
-        self._dtype = _floating_type(init_params)
+        self._dtype = floating_type(init_params)
         self._optimizer, self._template, self._neighbors = optimizer, energy_fn_template, nbrs_init
         if hasattr(nbrs_init, "update"):
-            if (gammas or {}).get("virial", 0.0):
+            if settings.gammas.get("virial", 0.0):
                 raise UserError("gammas: virial needs an energy function of packed batches, which takes a strain")
             self._template, self._neighbors = (
                 batched_template(energy_fn_template, nbrs_init),
                 neighbor_updates(nbrs_init),
             )
-        self._batch = _global_batch(batch, batch_per_device, self._parallel.parts)
-        self._eval_batch = round_up(eval_batch or self._batch, self._parallel.parts)
-        self._loss = Loss(_checked_gammas(gammas or {"U": 1.0, "F": 1.0}), loss, huber_delta)
-        self._ema, self._drop_last, self._seed = ema, drop_last, seed
-        self._penalty, self._check_every = penalty_fn, check_replicas_every
+        self._batch = global_batch(settings.batch, settings.batch_per_device, self._parallel.parts)
+        self._eval_batch = round_up(settings.eval_batch or self._batch, self._parallel.parts)
+        self._loss = Loss(settings.gammas, settings.loss, settings.huber_delta)
+        self._ema, self._drop_last, self._seed = settings.ema, drop_last, settings.seed
+        self._penalty, self._check_every = penalty_fn, settings.check_replicas_every
         self._start_from(init_params)
 
     # -- data ----------------------------------------------------------------------------------------------------
@@ -322,44 +334,13 @@ class ForceMatching(EpochTrainer):
                     f"dataset: {own.count} processes cannot share an open HDF5 file; give its path, which each opens"
                 )
             dataset = Store(dataset)
-        source = StructureList(dataset) if isinstance(dataset, Sequence) else dataset
-        return BatchLoader(source, self._neighbors, batch, **settings)
+        if isinstance(dataset, Sequence):
+            dataset = StructureList(given_structures(dataset))
+        if not hasattr(dataset, "read"):
+            raise refuse(dataset)
+        return BatchLoader(dataset, self._neighbors, batch, **settings)
 
 
 def _host_copy(tree: Any) -> Any:
     """NumPy copies: a view of a device array would change when a later step reuses its memory."""
     return jax.tree.map(lambda x: np.array(x, copy=True), tree)
-
-
-def _floating_type(params: Any) -> np.dtype:
-    types = {np.dtype(x.dtype) for x in jax.tree.leaves(params)}
-    if len(types) != 1 or not jnp.issubdtype(next(iter(types)), jnp.floating):
-        names = ", ".join(sorted(str(t) for t in types)) or "none"
-        raise UserError(f"init_params: arrays of one floating-point type are expected, not {names}; convert them")
-    if types == {np.dtype(np.float64)} and not jax.config.jax_enable_x64:
-        raise UserError("init_params: float64 needs jax.config.update('jax_enable_x64', True) before any computation")
-    return types.pop()
-
-
-def _global_batch(batch: int | None, per_device: int | None, devices: int) -> int:
-    """Structures per optimizer step, however they were given."""
-    if per_device is not None:
-        warnings.warn("batch_per_device is deprecated; give batch, over all devices", DeprecationWarning, stacklevel=3)
-        if batch is not None:
-            raise UserError("batch_per_device: batch is given too; leave batch_per_device out")
-        batch = per_device * devices
-    if batch is None:
-        raise UserError("batch: give the number of structures per optimizer step")
-    if batch % devices:
-        raise UserError(f"batch: {batch} is not a multiple of the {devices} devices that share it; change one")
-    return batch
-
-
-def _checked_gammas(gammas: Mapping[str, float]) -> dict[str, float]:
-    for key in gammas:
-        if key not in TERMS:
-            near = difflib.get_close_matches(key, TERMS, n=1, cutoff=0.0)[0]
-            raise UserError(f"gammas: unknown term {key!r}; did you mean {near!r}? Terms: {', '.join(TERMS)}")
-    if not any(weight > 0 for weight in gammas.values()):
-        raise UserError("gammas: every weight is 0, so nothing would be trained; give one term a positive weight")
-    return dict(gammas)
