@@ -1,8 +1,8 @@
 """Starts the processes that train one model together, and ends all of them when one fails.
 
 A training of several processes begins as one, which starts itself several times and waits: by ``mpirun`` for
-``parallelism: mpi``, directly for ``jax``. Whichever of them fails first leaves its message in a file; the waiting
-process then ends them all and reports it as if it had failed itself.
+``parallelism: mpi``, directly for JAX's and PyTorch's processes. Whichever of them fails first leaves its message in a
+file; the waiting process then ends them all and reports it as if it had failed itself.
 """
 
 import ctypes
@@ -28,6 +28,8 @@ from forgefield.errors import MachineError, UserError
 FAILURE, COORDINATOR, COUNT, INDEX = (
     f"FORGEFIELD_{name}" for name in ("FAILURE_FILE", "COORDINATOR", "PROCESS_COUNT", "PROCESS_INDEX")
 )
+# how many processes torchrun and Slurm's srun have started
+TORCH_COUNTS = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 # Open MPI refuses root unless told otherwise; other MPIs ignore these
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -36,15 +38,15 @@ POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 def process_count(config: RunConfig) -> int:
-    """How many processes a run needs: one per device with ``mpi``, one per node with JAX."""
-    if config.backend != "jax":
-        return 1
-    return config.n_devices if config.parallelism == "mpi" else config.n_nodes
+    """How many processes a run needs: one per device with ``mpi`` and PyTorch, one per node with JAX."""
+    by_device = config.backend == "fabric" or config.parallelism == "mpi"
+    return config.n_devices if by_device else config.n_nodes
 
 
-def is_started() -> bool:
-    """Whether this process is one of several that were started together, here or by a user's own ``mpirun``."""
-    return FAILURE in os.environ or int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")) > 1
+def is_started(config: RunConfig) -> bool:
+    """Whether this process is one of several that were started together, here or by the user's own launcher."""
+    others = {"jax": ("OMPI_COMM_WORLD_SIZE",), "fabric": TORCH_COUNTS}[config.backend]
+    return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in others)
 
 
 def start(config: RunConfig) -> None:
@@ -61,9 +63,10 @@ def start(config: RunConfig) -> None:
             # mpirun ends its ranks at SIGTERM
             children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
         else:
-            together = {COORDINATOR: f"localhost:{_free_port()}", COUNT: str(count)}
+            port = _free_port()
+            own = [_names(config.backend, i, count, port) for i in range(count)]
             # jax.distributed takes SIGTERM for a note that the machine will be needed, and goes on
-            children = [Child(command, environment | together | {INDEX: str(i)}, signal.SIGKILL) for i in range(count)]
+            children = [Child(command, environment | names, signal.SIGKILL) for names in own]
         code = _wait(children, failure)
         # whoever loses its connection to a process that was killed reports that too
         if failure.exists() and code >= 0:
@@ -74,7 +77,10 @@ def start(config: RunConfig) -> None:
 
 
 def join(config: RunConfig) -> None:
-    """Make this process one of several: its share of the cores, one GPU, and JAX's connections. Before JAX is used."""
+    """Make this process one of several: its share of the cores, one GPU, and JAX's connections.
+
+    Before JAX or PyTorch is loaded. The engine PyTorch connects its processes itself.
+    """
     rank = next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), None)
     if FAILURE in os.environ:
         _take_cores(rank if rank is not None else int(os.environ[INDEX]), process_count(config))
@@ -97,18 +103,17 @@ def ended_together() -> Iterator[None]:
     except KeyboardInterrupt:
         os._exit(128 + signal.SIGINT)
     except BaseException as error:  # whatever it is, the others must not wait for this process
-        traceback.print_exc()
-        _fail(f"{type(error).__name__}: {error}", 1)
+        _fail(f"{type(error).__name__}: {error}", 1, traceback.format_exc())
 
 
-def _fail(message: str, code: int) -> NoReturn:
+def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     line, path = " ".join(message.split()), os.environ.get(FAILURE)
     sys.stdout.flush()
     if path is None:
-        print(f"error: {line}", file=sys.stderr, flush=True)
+        print(f"{trace}error: {line}", file=sys.stderr, flush=True)
     else:
         own = Path(f"{path}.{os.getpid()}")
-        own.write_text(json.dumps({"message": line, "code": code}))
+        own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
         # the first one is the cause, others may follow from it
         with suppress(FileExistsError):
             os.link(own, path)
@@ -120,6 +125,7 @@ def _fail(message: str, code: int) -> NoReturn:
 
 def _report(failure: Path) -> NoReturn:
     found = json.loads(failure.read_text())
+    print(found["trace"], end="", file=sys.stderr, flush=True)
     raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])
 
 
@@ -129,6 +135,16 @@ def _mpirun(count: int) -> list[str]:
         raise UserError("parallelism: mpi needs mpirun, which is not on the PATH; pip install 'forgefield[mpi]'")
     # cores are shared out by the ranks themselves, in the same way as JAX's processes do
     return [mpirun, "-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
+
+
+def _names(backend: str, index: int, count: int, port: int) -> dict[str, str]:
+    """What tells a process which of all it is, and where they meet."""
+    if backend == "jax":
+        return {INDEX: str(index), COORDINATOR: f"localhost:{port}", COUNT: str(count)}
+    # what torchrun would say
+    ranks, counts = {"RANK": index, "LOCAL_RANK": index}, {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
+    numbers = ranks | counts | {INDEX: index, "MASTER_PORT": port}
+    return {"MASTER_ADDR": "localhost"} | {name: str(number) for name, number in numbers.items()}
 
 
 class Child(subprocess.Popen):

@@ -104,7 +104,7 @@ def train(
         statistics or statistics_file(settings.dataset, settings.model),
         output or run_directory(settings.name),
     )
-    if launch.is_started():
+    if launch.is_started(settings):
         with launch.ended_together():
             launch.join(settings)
             _train(settings, *paths)

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from forgefield.data.batching import Batch, Capacity, pack_labels
+from forgefield.data.batching import Batch, Capacity
 from forgefield.data.neighbors import NeighborPairs, neighbor_counts
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.plans import (
@@ -183,13 +184,16 @@ class BatchLoader:
     def structures(self, rows: Sequence[int]) -> list[Structure]:
         return [structure for structure, _ in self._items(rows)]
 
+    def frames(self, rows: Sequence[int]) -> list[int]:
+        """The numbers, in their source, of the frames at ``rows``, ascending."""
+        return sorted(s.source_index for s in self.structures(rows))
+
     def _pack(self, part: np.ndarray, rows: np.ndarray, capacity: Capacity) -> Batch:
         items = self._items(part if len(part) else rows[:1])
-        batch = self.neighbors.pack([s for s, _ in items], [p for _, p in items], capacity, self.dtype)
-        if len(part):
-            return batch
-        # a device with nothing to do in a short last batch computes a structure of the others, with weight 0
-        return batch._replace(labels=pack_labels([], {}, capacity, self.dtype))
+        if not len(part):
+            # a device with nothing to do in a short last batch computes a structure of the others, with weight 0
+            items = [(replace(s, energy=None, forces=None, virial=None), p) for s, p in items]
+        return self.neighbors.pack([s for s, _ in items], [p for _, p in items], capacity, self.dtype)
 
     def _items(self, rows: Sequence[int]) -> list[tuple[Structure, NeighborPairs]]:
         missing = [int(r) for r in rows if int(r) not in self._cache]

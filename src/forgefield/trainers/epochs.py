@@ -48,8 +48,7 @@ def train_epoch(
         info, rows = waiting.popleft()
         losses.append(float(info.loss))
         if not (math.isfinite(losses[-1]) and math.isfinite(float(info.gradient_norm))):
-            frames = sorted(s.source_index for s in loader.structures(rows))
-            raise NotFiniteError(f"step {len(losses)}", frames, state)
+            raise NotFiniteError(f"step {len(losses)}", loader.frames(rows), state)
         on_step(losses[-1])
 
     with closing(parallel.batches(loader, epoch)) as batches:
@@ -81,7 +80,7 @@ def evaluate(
             for name, value in step(params, parallel.placed(loaded)).items():
                 sums[name] = sums.get(name, 0.0) + float(value)
             if not math.isfinite(sums["loss"]):
-                raise NotFiniteError("evaluation", sorted(s.source_index for s in loader.structures(loaded.rows)))
+                raise NotFiniteError("evaluation", loader.frames(loaded.rows))
     return metrics(sums, structures)
 
 

@@ -4,29 +4,21 @@ import sys
 
 import numpy as np
 import pytest
-from labelled_data import SHIFTS, labelled_structures, run_config
+from labelled_data import SHIFTS, labelled_structures, run_config, write_stores
 
-from forgefield.data.store import StoreWriter
 from forgefield.errors import UserError
 from forgefield.files import write_json
 from forgefield.models.inference import predict
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.trainers import run as runs
 from forgefield.trainers.run import train_run
-from forgefield.units import Units
 
 
 @pytest.fixture
 def inputs(tmp_path, small_potential):
     """Directories of data and model, and the file of statistics."""
     data = labelled_structures(10)
-    (tmp_path / "data").mkdir()
-    for split, part in {"train": data[:6], "valid": data[6:]}.items():
-        attributes = {"split": split, "source": "made up", "source_sha256": "0"}
-        sizes = {"n_structures": len(part), "max_atoms": max(map(len, part))}
-        path, kind = tmp_path / "data" / f"{split}.h5", {"units": Units(), "dtype": "float64", "has_virial": True}
-        with StoreWriter(path, **sizes, **kind, attributes=attributes) as writer:
-            writer.append(part)
+    write_stores(tmp_path / "data", train=data[:6], valid=data[6:])
     save_potential(small_potential, tmp_path / "model")
     shifts = {"energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}}
     write_json(tmp_path / "statistics.json", shifts | {"force_rms": 2.0, "neighbors": {"average": 4.0}})
@@ -63,16 +55,10 @@ def test_the_trained_model_predicts_in_jax_what_was_validated_in_pytorch(inputs,
     assert float(best["valid_forces_mae_meV_per_A"]) == pytest.approx(1000 * np.abs(forces).mean(), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"devices": 2}, "devices: backend fabric trains on one device only, not 2; write 1, or backend: jax"),
-        ({"n_nodes": 2}, "n_nodes: backend fabric trains on one device only, not 2; write 1, or backend: jax"),
-    ],
-)
-def test_more_than_one_device(inputs, tmp_path, changes, message):
-    with pytest.raises(UserError, match=message):
-        train_run(run_config().model_copy(update=changes), *inputs, tmp_path / "run")
+def test_processes_that_nobody_has_started(inputs, tmp_path):
+    config = run_config().model_copy(update={"devices": 2})
+    with pytest.raises(UserError, match="found 1 processes, but devices x n_nodes is 2; start this by `forgefield tr"):
+        train_run(config, *inputs, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

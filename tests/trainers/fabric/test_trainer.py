@@ -5,7 +5,6 @@ import pytest
 from labelled_data import labelled_structures, run_config
 
 from forgefield.data.loaders import StructureList
-from forgefield.data.processes import OneProcess
 from forgefield.errors import UserError
 from forgefield.trainers import jax_engine
 from forgefield.trainers.checkpoints import saved_checkpoints
@@ -21,9 +20,11 @@ def trainer(small_potential):
     """A function that makes a trainer of the small model with its data."""
 
     def make(path, data, valid=None, **training):
+        config = run_config(**training)
         made = FabricTrainer(
             small_potential,
-            run_config(**training).training,
+            config.training,
+            engine.prepare(config),
             checkpoint_path=path / "checkpoints",
             log_file=path / "history.csv",
             progress=False,
@@ -50,7 +51,7 @@ def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
     trained = []
     for name, module in {"jax": jax_engine, "fabric": engine}.items():
         files = {"checkpoints": tmp_path / name, "log_file": tmp_path / f"{name}.csv", "fingerprint": {}}
-        devices = SingleDevice() if name == "jax" else OneProcess()
+        devices = SingleDevice() if name == "jax" else engine.prepare(config)
         made = module.make_trainer(config, devices, small_potential, StructureList(data), valid, **files)
         made.train(config.training.epochs)
         trained.append(made)

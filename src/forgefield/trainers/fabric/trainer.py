@@ -7,29 +7,30 @@ from typing import Any
 
 import numpy as np
 import torch
-from lightning.fabric import Fabric
-from lightning.fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 
 from forgefield.config.training import TrainingConfig
+from forgefield.data.batching import round_up
 from forgefield.data.loaders import BatchLoader, Source
 from forgefield.data.prefetch import Prefetch, Timed
 from forgefield.models.potential import Potential
 from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
+from forgefield.trainers.fabric.evaluation import evaluate
 from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch
 from forgefield.trainers.fabric.losses import error_sums, per_structure
 from forgefield.trainers.fabric.models import torch_model
 from forgefield.trainers.fabric.optimizers import clip_gradients, optimizer, schedule, update_average
+from forgefield.trainers.fabric.processes import FabricProcesses
 from forgefield.trainers.fabric.state import TrainState, host_copies
-from forgefield.trainers.metrics import metrics
 
 
 class FabricTrainer(EpochTrainer):
-    """Fit a potential's parameters to reference data, on one GPU where there is one, else on the CPU.
+    """Fit a potential's parameters to reference data.
 
     Args:
-        potential: where training starts.
+        potential: where training starts; that of process 0 counts.
         training: batches, loss, optimizer and all other settings.
+        processes: that share every batch, each with one device.
         checkpoint_path, log_file, fingerprint, progress: see :class:`~forgefield.trainers.epoch_trainer.EpochTrainer`.
     """
 
@@ -37,6 +38,7 @@ class FabricTrainer(EpochTrainer):
         self,
         potential: Potential,
         training: TrainingConfig,
+        processes: FabricProcesses,
         *,
         checkpoint_path: Path | str | None = None,
         log_file: Path | str | None = None,
@@ -50,10 +52,11 @@ class FabricTrainer(EpochTrainer):
             log_file=log_file,
             fingerprint=fingerprint,
             progress=progress,
+            processes=processes,
         )
         self._training = training
         self._neighbors = DirectedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts)
-        self._fabric = one_process(training.precision)
+        self._fabric, self._together = processes.fabric, processes
         model = torch_model(potential, getattr(torch, training.precision))
         params = model.potential_parameters()
         model.requires_grad_(False)
@@ -64,6 +67,8 @@ class FabricTrainer(EpochTrainer):
         average = None if training.ema is None else {k: p.detach().clone() for k, p in params.items()}
         self._state = TrainState(params, own_optimizer, average)
         self._best = self._state.validated()
+        if processes.count > 1:
+            self._restore(processes.broadcast(self._arrays()), Path("process 0"))
 
     def set_datasets(self, training: Source, validation: Source | None = None) -> None:
         """Give the data: structures in eV and Å, as of an open store."""
@@ -72,7 +77,7 @@ class FabricTrainer(EpochTrainer):
             training, settings.batch, seed=settings.seed, drop_last=settings.drop_last
         )
         if validation is not None:
-            self._loaders["validation"] = self._loader(validation, settings.eval_batch)
+            self._loaders["validation"] = self._loader(validation, round_up(settings.eval_batch, self._together.parts))
         steps = len(self._loaders["training"]) * settings.epochs
         self._schedule = schedule(settings.lr, steps, settings.schedule)
 
@@ -100,32 +105,38 @@ class FabricTrainer(EpochTrainer):
         with Prefetch(loader.epoch(epoch)) as batches, self._fabric.init_tensor():
             timed = Timed(batches)
             for loaded in timed:
-                loss, norm = self._train_step(self._fabric.to_device(loaded.batch))
+                loss, norm = self._gradients(self._fabric.to_device(loaded.batch))
                 losses.append(loss)
                 if not (math.isfinite(loss) and math.isfinite(norm)):
-                    frames = sorted(s.source_index for s in loader.structures(loaded.rows))
-                    raise NotFiniteError(f"step {len(losses)}", frames)
+                    raise NotFiniteError(f"step {len(losses)}", loader.frames(loaded.rows))
+                self._update()
                 on_step(loss)
         return float(np.mean(losses)), timed.seconds
 
-    def _train_step(self, batch: TorchBatch) -> tuple[float, float]:
-        """One optimizer step; returns the loss before it, and the gradient's norm before clipping."""
-        training, state = self._training, self._state
+    def _gradients(self, batch: TorchBatch) -> tuple[float, float]:
+        """Leave the gradients of a batch of all processes; returns its loss, and their norm before clipping."""
+        training, params = self._training, self._state.params.values()
         self._optimizer.zero_grad()
+        # the sum of all processes' losses is the mean over the batch, however unequal their parts are
         loss = self._losses(batch).sum() / training.batch
         self._fabric.backward(loss)
-        for parameter in state.params.values():
+        loss = loss.detach()
+        for parameter in params:
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        norm = clip_gradients(state.params.values(), training.clip_norm)
+        self._together.add_up([loss, *(p.grad for p in params)])
+        return float(loss), float(clip_gradients(params, training.clip_norm))
+
+    def _update(self) -> None:
+        """One optimizer step with these gradients."""
+        state = self._state
         for group in state.optimizer.param_groups:
             group["lr"] = self._schedule(state.step)
         self._optimizer.step()
         state.step += 1
         if state.average is not None:
-            update_average(state.average, state.params, training.ema, state.step)
-        return float(loss.detach()), float(norm)
+            update_average(state.average, state.params, self._training.ema, state.step)
 
     def _losses(self, batch: TorchBatch) -> Tensor:
         predicted = self._model(batch.graph, self._virial)
@@ -133,17 +144,12 @@ class FabricTrainer(EpochTrainer):
 
     def _validate(self) -> dict[str, float]:
         self._model.eval()
-        loader, sums, structures = self._loaders["validation"], {}, 0
-        with Prefetch(loader.epoch(0)) as batches, self._fabric.init_tensor(), self._state.averaged():
-            for loaded in batches:
-                batch = self._fabric.to_device(loaded.batch)
-                structures += len(loaded.rows)
-                predicted = self._model(batch.graph, self._virial)
-                for name, value in error_sums(self._training.loss, predicted, *batch).items():
-                    sums[name] = sums.get(name, 0.0) + value
-                if not math.isfinite(sums["loss"]):
-                    raise NotFiniteError("evaluation", sorted(s.source_index for s in loader.structures(loaded.rows)))
-        return metrics(sums, structures)
+        with self._fabric.init_tensor(), self._state.averaged():
+            return evaluate(self._error_sums, self._loaders["validation"], self._processes)
+
+    def _error_sums(self, batch: TorchBatch) -> dict[str, float]:
+        batch = self._fabric.to_device(batch)
+        return error_sums(self._training.loss, self._model(batch.graph, self._virial), *batch)
 
     @property
     def _virial(self) -> bool:
@@ -166,14 +172,6 @@ class FabricTrainer(EpochTrainer):
         self._best = {k.removeprefix("best/"): v for k, v in arrays.items() if k.startswith("best/")}
 
     def _loader(self, source: Source, batch: int, **settings: Any) -> BatchLoader:
+        own = self._together
+        settings |= {"parts": own.parts, "local_parts": own.local_parts, "processes": own}
         return BatchLoader(source, self._neighbors, batch, dtype=np.dtype(self._training.precision), **settings)
-
-
-def one_process(precision: str) -> Fabric:
-    """Fabric for this process alone, whatever launcher started it: on the first GPU or on the CPU."""
-    return Fabric(
-        accelerator="cuda" if torch.cuda.is_available() else "cpu",
-        devices=1,
-        precision={"float32": "32-true", "float64": "64-true"}[precision],
-        plugins=[LightningEnvironment()],
-    )

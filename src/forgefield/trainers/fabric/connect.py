@@ -1,0 +1,73 @@
+"""Connects this process with those it was started with: by ``forgefield train``, ``torchrun`` or Slurm's ``srun``."""
+
+import logging
+import os
+
+import torch
+from lightning.fabric import Fabric
+from lightning.fabric.plugins.environments import (
+    ClusterEnvironment,
+    LightningEnvironment,
+    SLURMEnvironment,
+    TorchElasticEnvironment,
+)
+from lightning.fabric.strategies import DDPStrategy
+
+from forgefield.config import RunConfig
+from forgefield.errors import UserError
+
+PRECISIONS = {"float32": "32-true", "float64": "64-true"}
+
+
+class ExactDDP(DDPStrategy):
+    """Connected processes whose gradients a trainer adds up itself.
+
+    PyTorch's own wrapper takes their mean, as if all processes had the same number of structures.
+    """
+
+    def setup_module(self, module: torch.nn.Module) -> torch.nn.Module:
+        return module
+
+
+def connect(config: RunConfig) -> Fabric:
+    """Fabric for this process, on a GPU where there is one, else on the CPU, connected with all others.
+
+    Raises:
+        UserError: there are not as many processes or devices as ``config`` asks for.
+    """
+    environment = _environment()
+    count = environment.world_size()
+    if count != config.n_devices:
+        raise UserError(
+            f"devices: backend fabric found {count} processes, but devices x n_nodes is {config.n_devices}; start this "
+            "by `forgefield train`, which starts the processes, or by torchrun or srun with as many"
+        )
+    # processes that `forgefield train` has started are all on one machine, however many nodes were asked for
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", config.devices)) if count > 1 else 1
+    gpus = torch.cuda.device_count()
+    if gpus and local > gpus:
+        raise UserError(f"devices: {local} are asked for, but {gpus} GPUs are here")
+    # it reports every connection at length
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    fabric = Fabric(
+        accelerator="cuda" if gpus else "cpu",
+        devices=local,
+        num_nodes=count // local,
+        strategy=ExactDDP() if count > 1 else "auto",
+        precision=PRECISIONS[config.training.precision],
+        plugins=[environment],
+    )
+    fabric.launch()
+    return fabric
+
+
+def _environment() -> ClusterEnvironment:
+    """Who started this process, and with how many others."""
+    # `forgefield train` names ranks as torchrun does
+    if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return TorchElasticEnvironment()
+    if int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
+        if "SLURM_NTASKS_PER_NODE" not in os.environ:
+            raise UserError("devices: srun was started without --ntasks-per-node; give it the number of devices")
+        return SLURMEnvironment(auto_requeue=False)
+    return LightningEnvironment()

@@ -1,0 +1,48 @@
+"""Train the small model in one or several processes: ``train_small.py INPUTS OUTPUT DEVICES EPOCHS``.
+
+Each process writes its parameters as ``rank_N.npz``.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from labelled_data import SETTINGS, run_config
+
+from forgefield import launch
+from forgefield.data.store import Store
+from forgefield.errors import reported_errors
+from forgefield.models.potential import load_potential
+
+INPUTS, OUTPUT, DEVICES, EPOCHS = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+CONFIG = run_config(**SETTINGS).model_copy(update={"devices": DEVICES})
+
+
+def train():
+    from forgefield.trainers.fabric import engine
+
+    processes = engine.prepare(CONFIG)
+    potential = load_potential(INPUTS / "model")
+    if processes.index:
+        # process 0's start counts
+        potential.parameters["readouts.0.linear.weight"][:] = 0.0
+    files = {"checkpoints": OUTPUT / "checkpoints", "log_file": OUTPUT / "history.csv", "fingerprint": {}}
+    with Store(INPUTS / "train.h5") as data, Store(INPUTS / "valid.h5") as valid:
+        trainer = engine.make_trainer(CONFIG, processes, potential, data, valid, **files)
+        trainer.resume()
+        trainer.train(EPOCHS)
+    np.savez(OUTPUT / f"rank_{processes.index}.npz", **trainer.params)
+
+
+with reported_errors():
+    if launch.is_started(CONFIG):
+        with launch.ended_together():
+            launch.join(CONFIG)
+            train()
+    elif DEVICES > 1:
+        launch.start(CONFIG)
+    else:
+        train()
