@@ -1,4 +1,4 @@
-"""Makes the labelled data importable and gives a small model for it; JAX, compared with, uses double precision."""
+"""Makes the labelled data, and how programs start, importable; gives a small model; JAX uses double precision."""
 
 import sys
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 
 @pytest.fixture(autouse=True)

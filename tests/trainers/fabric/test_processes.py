@@ -1,13 +1,17 @@
 """However many processes share the batches, the training is the same."""
 
 import csv
+import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from labelled_data import SETTINGS, labelled_structures, write_stores
+from launching import free_port
 
 from forgefield.models.potential import save_potential
 
@@ -39,7 +43,16 @@ def alone(trained):
 
 
 def train(inputs, output, devices, epochs=EPOCHS):
-    subprocess.run([sys.executable, PROGRAM, *map(str, (inputs, output, devices, epochs))], check=True)
+    subprocess.run(words(inputs, output, devices, epochs), check=True)
+    return results(output, devices)
+
+
+def words(*values):
+    return [sys.executable, str(PROGRAM), *map(str, values)]
+
+
+def results(output, devices):
+    """The parameters of every rank, and the rows of the history."""
     ranks = [dict(np.load(output / f"rank_{i}.npz")) for i in range(devices)]
     with open(output / "history.csv") as file:
         return ranks, list(csv.DictReader(file))
@@ -68,3 +81,37 @@ def test_processes_give_the_same_training_as_one(trained, alone, devices):
 def test_another_number_of_processes_continues_a_training(trained, alone, tmp_path, first, then):
     trained(first, epochs=EPOCHS // 2, output=tmp_path)
     assert_same(trained(then, output=tmp_path), alone)
+
+
+def test_processes_that_torchrun_started(inputs, alone, tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    subprocess.run([*torchrun, *words(inputs, tmp_path, 2, EPOCHS)[1:]], check=True)
+    assert_same(results(tmp_path, 2), alone)
+
+
+def test_processes_that_slurm_started(inputs, alone, tmp_path):
+    step = {"SLURM_NTASKS": 2, "SLURM_STEP_NUM_TASKS": 2, "SLURM_NTASKS_PER_NODE": 2, "SLURM_NNODES": 1}
+    meet = {"SLURM_NODEID": 0, "SLURM_JOB_NAME": "train", "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}
+    started = []
+    for i in range(2):
+        own = step | meet | {"SLURM_PROCID": i, "SLURM_LOCALID": i}
+        environment = os.environ | {name: str(value) for name, value in own.items()}
+        started.append(subprocess.Popen(words(inputs, tmp_path, 2, EPOCHS), env=environment))
+    assert [process.wait() for process in started] == [0, 0]
+    assert_same(results(tmp_path, 2), alone)
+
+
+@pytest.mark.parametrize(("split", "where"), [("train", r"step \d"), ("valid", "evaluation")])
+def test_a_bad_label_on_one_process_stops_all(inputs, tmp_path, split, where):
+    stores = {"train": labelled_structures(20), "valid": labelled_structures(7, seed=5)}
+    stores[split] = [replace(s, energy=np.nan) if s.source_index == 50 else s for s in stores[split]]
+    write_stores(tmp_path / "inputs", **stores)
+    (tmp_path / "inputs" / "model").symlink_to(inputs / "model")
+    done = subprocess.run(words(tmp_path / "inputs", tmp_path / "run", 2, 1), stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if "rror" in line or "Traceback" in line]
+    found = re.match(rf"error: epoch 1, {where}: .* not finite, on source frames \[(.*)\]; check", line)
+    assert found, line
+    assert "50" in found[1].split(", ")
+    assert len(found[1].split(", ")) > 3  # of both processes
+    assert not (tmp_path / "run" / "checkpoints").exists()
