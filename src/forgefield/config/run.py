@@ -31,10 +31,11 @@ class RunKeys(Section):
     node), `mpi` (one process for each device), or `auto` (`single` for one device, else `jax`)."""
 
     devices: PositiveInteger = 1
-    """Devices on each node: GPUs, or CPU cores where there are none."""
+    """Devices on each node: GPUs, or CPU cores where there are none; backend `fabric` runs a process for each."""
 
     n_nodes: PositiveInteger = 1
-    """Number of nodes; on a machine without Slurm, of processes that each have so many `devices` there."""
+    """Number of nodes; on a machine without Slurm, of processes that each have so many `devices` there, or with backend
+    `fabric` of groups of so many processes."""
 
     training: TrainingConfig = TrainingConfig()
     """Batches, optimizer, learning rate, loss and when to stop."""

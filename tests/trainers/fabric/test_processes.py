@@ -103,8 +103,9 @@ def test_processes_that_slurm_started(inputs, alone, tmp_path):
 
 @pytest.mark.parametrize(("split", "where"), [("train", r"step \d"), ("valid", "evaluation")])
 def test_a_bad_label_on_one_process_stops_all(inputs, tmp_path, split, where):
+    # a store holds no NaN, but a number whose square is infinite
     stores = {"train": labelled_structures(20), "valid": labelled_structures(7, seed=5)}
-    stores[split] = [replace(s, energy=np.nan) if s.source_index == 50 else s for s in stores[split]]
+    stores[split] = [replace(s, energy=1e200) if s.source_index == 50 else s for s in stores[split]]
     write_stores(tmp_path / "inputs", **stores)
     (tmp_path / "inputs" / "model").symlink_to(inputs / "model")
     done = subprocess.run(words(tmp_path / "inputs", tmp_path / "run", 2, 1), stderr=subprocess.PIPE, text=True)

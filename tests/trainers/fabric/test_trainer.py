@@ -117,6 +117,7 @@ def test_a_bad_label_stops_before_anything_is_overwritten(trainer, tmp_path):
     made.set_datasets(StructureList([replace(s, energy=np.inf) if s.source_index == 20 else s for s in data]))
     with pytest.raises(UserError, match=r"epoch 2, step \d: .* not finite, on source frames \[.*\b20\b.*epoch_000001"):
         made.train(3)
+    assert all(np.isfinite(value).all() for value in made.params.values())
     assert (tmp_path / "history.csv").read_text() == history
     assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000001"]
 
