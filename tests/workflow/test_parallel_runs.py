@@ -126,7 +126,7 @@ def test_a_killed_process_ends_all_and_the_run_continues(trained, tmp_path, run)
     assert weights[0] == weights[1]
 
 
-@pytest.mark.parametrize("run", ["ranks", "nodes"])
+@pytest.mark.parametrize("run", SEVERAL)
 def test_processes_end_with_the_one_that_started_them(trained, tmp_path, run):
     training = Training(trained, run, tmp_path / "run", "training.epochs=100000")
     training.wait_for(epochs=1)

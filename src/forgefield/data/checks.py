@@ -4,7 +4,7 @@ import ase.data
 import numpy as np
 from scipy.spatial import cKDTree
 
-from forgefield.data.neighbors import neighbor_pairs, periodic_box
+from forgefield.data.neighbors import is_flat, neighbor_pairs, periodic_box
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import HARTREE
@@ -41,8 +41,7 @@ def check_structure(structure: Structure, where: str) -> None:
             found = f"{first:.3g}, beyond all measure," if np.isfinite(first) else "NaN or infinite"
             atom = f" at atom {np.argwhere(lost)[0][0]}" if name in ("positions", "forces") else ""
             raise UserError(f"{where}: {name} {found}{atom}; remove or repair this frame")
-    vectors = structure.cell[structure.pbc]
-    if len(vectors) and np.linalg.matrix_rank(vectors, tol=1e-6) < len(vectors):
+    if is_flat(structure):
         cell = structure.cell.tolist()
         raise UserError(f"{where}: periodic along a direction without a cell vector in {cell}; set pbc or the cell")
     if len(pair := _atoms_on_one_point(structure)):

@@ -88,8 +88,7 @@ def periodic_box(structure: Structure) -> np.ndarray:
     """
     if not structure.pbc.any():
         return np.zeros((3, 3))
-    vectors = structure.cell[structure.pbc]
-    if np.linalg.matrix_rank(vectors, tol=FLAT) < len(vectors):
+    if is_flat(structure):
         raise UserError(
             f"frame {structure.source_index}: periodic along a direction that has no cell vector of its own in "
             f"{structure.cell.tolist()}; set pbc or the cell"
@@ -97,6 +96,12 @@ def periodic_box(structure: Structure) -> np.ndarray:
     if structure.pbc.all():
         return structure.cell
     return _complete(structure.cell, structure.pbc)
+
+
+def is_flat(structure: Structure) -> bool:
+    """Whether the cell vectors of the periodic directions do not span as many dimensions."""
+    vectors = structure.cell[structure.pbc]
+    return len(vectors) > 0 and np.linalg.matrix_rank(vectors, tol=FLAT) < len(vectors)
 
 
 def _complete(cell: np.ndarray, pbc: np.ndarray) -> np.ndarray:

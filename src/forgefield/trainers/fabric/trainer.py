@@ -34,6 +34,8 @@ class FabricTrainer(EpochTrainer):
         checkpoint_path, log_file, fingerprint, progress: see :class:`~forgefield.trainers.epoch_trainer.EpochTrainer`.
     """
 
+    _processes: FabricProcesses
+
     def __init__(
         self,
         potential: Potential,
@@ -56,7 +58,7 @@ class FabricTrainer(EpochTrainer):
         )
         self._training = training
         self._neighbors = DirectedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts)
-        self._fabric, self._together = processes.fabric, processes
+        self._fabric = processes.fabric
         model = torch_model(potential, getattr(torch, training.precision))
         params = model.potential_parameters()
         model.requires_grad_(False)
@@ -77,7 +79,7 @@ class FabricTrainer(EpochTrainer):
             training, settings.batch, seed=settings.seed, drop_last=settings.drop_last
         )
         if validation is not None:
-            self._loaders["validation"] = self._loader(validation, round_up(settings.eval_batch, self._together.parts))
+            self._loaders["validation"] = self._loader(validation, round_up(settings.eval_batch, self._processes.parts))
         steps = len(self._loaders["training"]) * settings.epochs
         self._schedule = schedule(settings.lr, steps, settings.schedule)
 
@@ -125,7 +127,7 @@ class FabricTrainer(EpochTrainer):
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        self._together.add_up([loss, *(p.grad for p in params)])
+        self._processes.add_up([loss, *(p.grad for p in params)])
         return float(loss), float(clip_gradients(params, training.clip_norm))
 
     def _update(self) -> None:
@@ -172,6 +174,6 @@ class FabricTrainer(EpochTrainer):
         self._best = {k.removeprefix("best/"): v for k, v in arrays.items() if k.startswith("best/")}
 
     def _loader(self, source: Source, batch: int, **settings: Any) -> BatchLoader:
-        own = self._together
+        own = self._processes
         settings |= {"parts": own.parts, "local_parts": own.local_parts, "processes": own}
         return BatchLoader(source, self._neighbors, batch, dtype=np.dtype(self._training.precision), **settings)
