@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from functools import partial
 from pathlib import Path
 
 parser = argparse.ArgumentParser()
@@ -23,20 +22,17 @@ configure_jax(precision=options.precision, devices=options.devices)
 import numpy as np  # noqa: E402
 
 from forgefield.data.hdf5_loader import StoreFile  # noqa: E402
-from forgefield.models.energy import energy_function  # noqa: E402
 from forgefield.models.potential import load_potential  # noqa: E402
-from forgefield.trainers import ForceMatching, PackedNeighbors  # noqa: E402
+from forgefield.trainers.jax_engine import PotentialMatching  # noqa: E402
 from forgefield.trainers.optimizers import optimizer  # noqa: E402
 from forgefield.trainers.parallel import choose_parallelism  # noqa: E402
 
-potential = load_potential(options.model)
-energy = energy_function(potential)
 parallel = choose_parallelism(options.parallelism)
-trainer = ForceMatching(
-    {k: np.asarray(v, options.precision) for k, v in potential.parameters.items()},
-    optimizer("adam", 1e-4),
-    lambda params: partial(energy, params),
-    PackedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts),
+trainer = PotentialMatching(
+    load_potential(options.model),
+    np.dtype(options.precision),
+    "reference",
+    optimizer=optimizer("adam", 1e-4),
     batch=options.batch,
     parallelism=parallel,
     progress=False,

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import optax
 from cases import LEARNING_RATE, Case
+from jax.flatten_util import ravel_pytree
 from systems import SEED
 
 from forgefield.data.loaders import BatchLoader, StructureList
@@ -31,7 +32,9 @@ class JaxEngine:
         self._case, self._train, self._dtype = case, train, np.dtype(precision)
         potential = case.potential
         energy = energy_function(potential)
-        template = lambda params: partial(energy, params)  # noqa: E731
+        params = {k: np.asarray(v, self._dtype) for k, v in potential.parameters.items()}
+        vector, self._unpack = ravel_pytree(params)
+        template = lambda vector: partial(energy, self._unpack(vector))  # noqa: E731
         self._neighbors = PackedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts)
         self._loader = self._new_loader()
         self._loader.plan(EPOCHS)
@@ -39,13 +42,12 @@ class JaxEngine:
         assert loaded.rows.tolist() == case.system.rows.tolist()
         self._parallel = SingleDevice()
         self._batch = self._parallel.placed(loaded)
-        params = {k: np.asarray(v, self._dtype) for k, v in potential.parameters.items()}
         self._predict = predict_step(template, self._parallel, virial=False)
         own_optimizer = optimizer("adam", schedule(LEARNING_RATE, 1))
         self._train_step = train_step(
             template, own_optimizer, Loss(case.gammas), self._parallel, ema=None, virial=False
         )
-        state = TrainState(params, jax.jit(own_optimizer.init)(params), None, np.int32(0), np.True_)
+        state = TrainState(vector, jax.jit(own_optimizer.init)(vector), None, np.int32(0), np.True_)
         self._state = self._parallel.replicated(state)
 
     def _new_loader(self) -> BatchLoader:
@@ -76,7 +78,7 @@ class JaxEngine:
         predicted = self._predict(params, self._batch)
         found = {"energy": predicted.energy[0], "forces": predicted.forces[0, : sum(map(len, self._case.batch))]}
         if self._train:
-            first = optax.tree.get(self._state.opt_state, "mu")
+            first = self._unpack(optax.tree.get(self._state.opt_state, "mu"))
             found |= {f"gradient/{k}": v / (1 - ADAM_B1) for k, v in first.items()}
             found["loss"] = loss
         return seconds, {name: np.asarray(array) for name, array in found.items()}

@@ -47,8 +47,8 @@ def _agnostic(features, around, own, layer: Layer, settings: MaceSettings) -> In
     channels = settings.hidden_channels
     *maps, last = _radial_maps(own)
     hidden = hidden_layers([around.basis], maps, settings.silu_factor) if maps else around.basis
-    by_path = lax_split(scaled(last, len(last)), layer.source_channels)
-    weights = [_by_slot(hidden @ part, around) for part in by_path]
+    by_path = lax_split(hidden @ scaled(last, len(last)), layer.source_channels)
+    weights = [_by_slot(part, around) for part in by_path]
     messages = _messages(features, weights, around, own, layer, settings)
     if "Density" in layer.interaction:
         density = jnp.tanh(fully_connected([around.basis], [own["density_fn.layer0.weight"]], 1.0) ** 2)[:, 0]

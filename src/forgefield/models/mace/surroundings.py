@@ -91,7 +91,8 @@ def _harmonics(directions: jax.Array, sign: jax.Array, pair: jax.Array, l_max: i
         # odd harmonics change sign with the direction of the pair
         factor = sign if degree % 2 else jnp.abs(sign)
         # without a barrier the transpose is merged into the matrix products, which then take a slow path
-        harmonics.append(jax.lax.optimization_barrier(slots[:, None] * factor[:, :, None]))
+        of_atoms = jnp.stack([slots * factor[:, i, None] for i in range(ATOMS_PER_ROW)], axis=1)
+        harmonics.append(jax.lax.optimization_barrier(of_atoms))
     return harmonics
 
 
