@@ -43,14 +43,18 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def compare(training: Training, options: argparse.Namespace) -> None:
-    """Time all in turns, print a table and write it, with a plot beside it."""
+    """Time all in turns, print a table and write it, with a plot beside it.
+
+    Round 0 compiles, and does not count: what LLVM leaves behind in memory slows several devices of one process down.
+    """
     runs: dict[str, list[dict[str, float]]] = {}
-    for number in range(options.rounds):
+    for number in range(options.rounds + 1):
         for method in METHODS:
             for n in options.devices:
                 found = run(training, method, n)
-                runs.setdefault(f"{method} {n}", []).append(found)
-                print(f"round {number + 1}: {method}, {_words(n)}: {found['rate']:.2f} structures/s", flush=True)
+                if number:
+                    runs.setdefault(f"{method} {n}", []).append(found)
+                print(f"round {number}: {method}, {_words(n)}: {found['rate']:.2f} structures/s", flush=True)
     table = summary(runs, options.devices)
     for method in METHODS:
         for n in options.devices:

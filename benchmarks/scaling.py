@@ -1,8 +1,8 @@
 """Times the same training on 1, 2 and 4 devices, by JAX in one process and by MPI with one rank for each.
 
-The dataset, global batch, model and precision are the same in all runs, each device has one core, and epochs that
-compile do not count: the median of all but the first is taken. Runs take turns. For MPI the slowest rank counts. Run
-``python benchmarks/scaling.py --help`` from the repository's root.
+The dataset, global batch, model and precision are the same in all runs, each device has one core, and runs and epochs
+that compile do not count: the median of all but the first is taken. Runs take turns. For MPI the slowest rank counts.
+Run ``python benchmarks/scaling.py --help`` from the repository's root.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, "scaling")
-    parser.add_argument("--model", default="64x0e", type=models.model_name)
+    parser.add_argument("--model", default="128x0e", type=models.model_name)
     parser.add_argument("--system", default="3bpa", choices=SYSTEMS)
     parser.add_argument("--structures", type=int, default=256)
     parser.add_argument("--batch", type=int, default=32, help="over all devices (%(default)s)")
