@@ -10,8 +10,8 @@ from forgefield.models.mace import torch_parity
 from forgefield.models.mace.torch_exchange import from_torch
 from forgefield.models.mace.torch_parity import check_parity, checked_directory, checked_pickle
 from forgefield.models.mace.torch_reference import exact_forces, reference
-from forgefield.models.mace.torch_samples import sample_structures
 from forgefield.models.potential import save_potential
+from forgefield.models.samples import sample_structures
 
 
 @pytest.fixture(scope="module")

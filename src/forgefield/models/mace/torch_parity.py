@@ -16,8 +16,8 @@ from forgefield.models.mace.torch_heads import heads_of
 from forgefield.models.mace.torch_messages import in_words
 from forgefield.models.mace.torch_pickle import read_pickle
 from forgefield.models.mace.torch_reference import exact_forces, load_pickle, reference
-from forgefield.models.mace.torch_samples import sample_structures
 from forgefield.models.potential import Potential, load_potential
+from forgefield.models.samples import sample_structures
 
 TOLERANCE, SMALL = 1e-10, 0.01
 

@@ -16,6 +16,7 @@ from forgefield.data.neighbors import neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.models.mace.torch_messages import SAVE_AGAIN, in_words
+from forgefield.models.pytorch.building import default_dtype
 
 KNOWN_WARNINGS = (
     "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected",
@@ -49,17 +50,6 @@ def quiet_mace() -> Iterator[None]:
             del os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"]
         else:
             os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = before
-
-
-@contextmanager
-def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """mace-torch makes some constants in torch's default dtype, when it builds a model and when it runs one."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def load_pickle(path: Path) -> torch.nn.Module:

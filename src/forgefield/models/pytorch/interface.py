@@ -7,7 +7,7 @@ from torch import Tensor
 
 from forgefield.errors import UserError
 from forgefield.models.potential import Potential
-from forgefield.trainers.fabric.graphs import TorchGraph
+from forgefield.models.pytorch.graphs import TorchGraph
 
 
 class Predicted(NamedTuple):
@@ -39,6 +39,6 @@ def torch_model(potential: Potential, dtype: torch.dtype) -> TorchModel:
     """
     if potential.architecture != "mace":
         raise UserError(f"architecture {potential.architecture!r} does not run on PyTorch; only 'mace' does")
-    from forgefield.trainers.fabric.mace import MaceModel
+    from forgefield.models.pytorch.mace import MaceModel
 
     return MaceModel(potential, dtype)
