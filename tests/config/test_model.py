@@ -79,7 +79,7 @@ def test_a_model_of_another_architecture_keeps_the_keys_of_its_shape(architectur
         ("{architecture: python, elements: [H]}", ": python.object is missing; write MODULE:OBJECT"),
         (
             "{architecture: python, elements: [H], python: {object: pair.Morse}}",
-            ".python.object: expected MODULE:OBJECT, found 'pair.M",
+            ".python.object: expected MODULE:OBJ",
         ),
         (
             "{architecture: python, elements: [H], python: {object: 'a:B', config: {r_max: 3}}}",

@@ -1,5 +1,6 @@
-"""What a model must offer to be trained by this engine, and which model belongs to a potential."""
+"""What a model in PyTorch offers, and which model belongs to a potential."""
 
+from importlib import import_module
 from typing import NamedTuple, Protocol
 
 import torch
@@ -8,6 +9,13 @@ from torch import Tensor
 from forgefield.errors import UserError
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.graphs import TorchGraph
+
+MODELS = {
+    "mace": ("forgefield.models.pytorch.mace", "MaceModel"),
+    "flashcart": ("forgefield.models.pytorch.flashcart", "FlashcartModel"),
+    "python": ("forgefield.models.pytorch.plugin", "PluginModel"),
+}
+"""Module and class by architecture, each imported only where it is needed."""
 
 
 class Predicted(NamedTuple):
@@ -35,10 +43,18 @@ def torch_model(potential: Potential, dtype: torch.dtype) -> TorchModel:
     """The model of a potential.
 
     Raises:
-        UserError: the architecture has no PyTorch implementation.
+        UserError: the architecture is unknown or not installed, or the potential's arrays are not those of its
+            settings.
     """
-    if potential.architecture != "mace":
-        raise UserError(f"architecture {potential.architecture!r} does not run on PyTorch; only 'mace' does")
-    from forgefield.models.pytorch.mace import MaceModel
-
-    return MaceModel(potential, dtype)
+    if potential.architecture not in MODELS:
+        known = ", ".join(MODELS)
+        raise UserError(f"architecture {potential.architecture!r} does not run on PyTorch; expected one of: {known}")
+    module, name = MODELS[potential.architecture]
+    try:
+        adapter = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"architecture {potential.architecture} needs {error.name}, which is not installed; "
+            "pip install 'forgefield[fabric]'"
+        ) from None
+    return adapter(potential, dtype)
