@@ -53,5 +53,6 @@ def test_one_command_ends_in_plots_and_a_change_of_code_or_checkpoint_is_seen(bo
     (both.path / "pairs.py").write_text(CODE + "# changed\n")
     assert "import_model" in both.jobs("results/models/pairs/model.json")
     assert both.jobs("results/models/cart/model.json") == set()
-    (both.path / "cart" / "model.pt").touch()
+    settings = both.path / "cart" / "model_config.yaml"
+    settings.write_text(settings.read_text() + "# changed\n")
     assert "import_model" in both.jobs("results/models/cart/model.json")
