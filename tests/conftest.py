@@ -57,3 +57,25 @@ def random_mace() -> Callable:
         return initial_potential(elements, MaceSettings(**(smallest | settings)), seed)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def save_flashcart() -> Callable:
+    """A function that lets FlashCart write a checkpoint of a small model with random weights; settings as keywords."""
+    import torch
+    from flashcart.model.flashcart import FlashCartPotential
+
+    def save(path, elements=("H", "C", "O"), seed=0, **settings):
+        small = {"n_hidden_feats": 4, "l_max_edge_attrs": 2, "hidden_radial": [8], "hidden_readout": [8]}
+        given = {"nonlinearity": True, "layer_norm": True, "avg_neighbors": 6.5} | settings
+        module = FlashCartPotential(elements=list(elements), **({"r_max": 3.0} | small | given))
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.normal_(generator=generator)
+            module.scale_shift.shifts.copy_(torch.linspace(-10.0, -500.0, len(elements)))
+            module.scale_shift.scales.fill_(0.7)
+        module.save_inference_checkpoint(path)
+        return path
+
+    return save

@@ -16,7 +16,8 @@ from forgefield.models.potential import load_potential
 class ForgefieldCalculator(Calculator):
     """Energy, forces and stress in eV, eV/Å and eV/Å^3 of molecules and periodic cells of any size.
 
-    The first call compiles the model, which takes seconds; so does a later one for a larger or much smaller structure.
+    The first call compiles a MACE model, which takes seconds; so does a later one for a larger or much smaller
+    structure.
 
     Args:
         model_dir: directory of a potential, such as ``results/runs/NAME/model``.

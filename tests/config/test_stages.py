@@ -93,3 +93,11 @@ def test_unknown_names(load, stage, name, message):
     with pytest.raises(UserError) as caught:
         stage_settings(load(), stage, name)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_settings_of_a_model_that_jax_does_not_train_are_a_valid_source(load, stage):
+    config = load("models.small.architecture=flashcart", "backend=fabric")
+    name = STAGES[stage].replace("jax", "fabric")
+    content = stage_settings(config, stage, name)
+    assert stage_settings(load_config(content), stage, name) == content

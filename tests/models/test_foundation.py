@@ -9,9 +9,10 @@ import torch
 from forgefield.config.model import ModelConfig
 from forgefield.errors import UserError
 from forgefield.files import read_json, sha256_of
-from forgefield.models import foundation
+from forgefield.models import foundation, parity
 from forgefield.models.foundation import import_model
 from forgefield.models.mace import torch_parity
+from forgefield.models.mace.initial import from_scratch
 from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import quiet_mace
 from forgefield.models.potential import load_potential, save_potential
@@ -66,7 +67,7 @@ def test_a_head_that_a_model_lacks_is_refused(pickled, tmp_path):
 
 def test_an_inexact_import_leaves_nothing(pickled, tmp_path, monkeypatch):
     path, _ = pickled
-    monkeypatch.setattr(torch_parity, "TOLERANCE", 1e-20)
+    monkeypatch.setattr(parity, "TOLERANCE", 1e-20)
     config = ModelConfig(foundation=str(path), sha256=sha256_of(path))
     with pytest.raises(UserError, match="differs from mace-torch's in its"):
         import_model("small", config, tmp_path / "out")
@@ -96,7 +97,7 @@ def test_a_missing_foundation_names_the_nearest_file(pickled):
 
 
 def test_from_scratch_needs_no_torch(tmp_path, monkeypatch):
-    monkeypatch.setattr(foundation, "_require_mace_torch", lambda _: pytest.fail("torch was asked for"))
+    monkeypatch.setattr(foundation, "_require_packages", lambda *_: pytest.fail("torch was asked for"))
     config = ModelConfig(elements=["O", "H"], hidden_channels=4, l_max=1, correlation=2, radial_mlp=[8], seed=3)
     import_model("new", config, tmp_path / "out")
     potential = load_potential(tmp_path / "out")
@@ -108,7 +109,7 @@ def test_features_from_scratch_have_vectors_in_all_layers_but_the_last():
     config = ModelConfig(
         elements=["H"], hidden_l_max=1, n_interactions=3, hidden_channels=2, l_max=1, correlation=4, radial_mlp=[4]
     )
-    potential = foundation.from_scratch(config)
+    potential = from_scratch(config)
     assert (potential.config["hidden_l_max"], potential.config["correlation"]) == ([1, 1, 0], [4, 4, 4])
     assert "products.0.symmetric_contractions.contractions.1.weights_max" in potential.parameters
 

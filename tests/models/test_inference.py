@@ -110,10 +110,10 @@ def test_structures_are_read_only_as_far_as_needed(tiny, structures):
 
 def test_similar_batches_share_one_shape(predictor, structures):
     list(predictor(structures))
-    before = list(predictor._capacities)
+    before = list(predictor._compute._capacities)
     list(predictor([replace(s, positions=s.positions * 1.01) for s in structures]))
     list(predictor(structures[:4]))
-    assert predictor._capacities == before
+    assert predictor._compute._capacities == before
 
 
 def test_shifts_are_added(tiny, structures):

@@ -1,5 +1,6 @@
 """What the rules share: the checked configuration, the names in it, the environment of their commands."""
 
+import importlib.util
 import json
 import os
 import re
@@ -20,10 +21,12 @@ from forgefield.errors import reported_errors
 os.environ.update(
     PATH=os.pathsep.join([os.path.dirname(sys.executable), *os.get_exec_path()])
 )
-# Snakemake takes PYTHONPATH out of the environment of rules that run in conda, hence the prefix.
+# Snakemake takes PYTHONPATH out of the environment of rules that run in conda, hence the prefix. The user's own is for
+# models of architecture python.
+PATHS = os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
 shell.prefix(
     "set -euo pipefail; export PYTHONUNBUFFERED=1"
-    f" PYTHONPATH={shlex.quote(SOURCE)} SCRIPTS={shlex.quote(SCRIPTS)}; "
+    f" PYTHONPATH={shlex.quote(PATHS)} SCRIPTS={shlex.quote(SCRIPTS)}; "
 )
 
 with reported_errors():
@@ -67,12 +70,25 @@ def foundation_files(wildcards):
     foundation = CONFIG.models[wildcards.model].foundation
     if foundation is None or foundation.startswith(("http://", "https://")):
         return []
+    pair = ("model.json", "weights.safetensors")
+    if not os.path.exists(f"{foundation}/model.json"):
+        if os.path.exists(f"{foundation}/model_config.yaml"):
+            pair = ("model_config.yaml", "model.pt")
     with reported_errors():
         if os.path.isdir(foundation):
-            return find_files(
-                [f"{foundation}/model.json", f"{foundation}/weights.safetensors"]
-            )
+            return find_files([f"{foundation}/{name}" for name in pair])
         return find_files(foundation)
+
+
+def code_file(wildcards):
+    """The module of a model of architecture python, so that the model is made again when its code changes."""
+    place = CONFIG.models[wildcards.model].python.object
+    try:
+        spec = place and importlib.util.find_spec(place.partition(":")[0])
+    except ImportError:
+        spec = None
+    # where there is none, the import says so
+    return spec.origin if spec and os.path.exists(spec.origin or "") else []
 
 
 def splits_of(wildcards):

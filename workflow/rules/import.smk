@@ -2,11 +2,13 @@ rule import_model:
     """
     Bring a foundation model into forgefield's own format, or draw random weights for training from scratch.
 
-    Needs the file under the model's `foundation`, if there is one; makes the model's description and weights, and
-    import.json with their origin and the largest difference from the original's energies and forces.
+    Needs the file under the model's `foundation`, or the module of a model of architecture python, if there is one;
+    makes the model's description and weights, and import.json with their origin and the largest difference from the
+    original's energies and forces.
     """
     input:
         foundation_files,
+        code_file,
     output:
         model="results/models/{model}/model.json",
         weights="results/models/{model}/weights.safetensors",

@@ -59,7 +59,7 @@ def import_model(
     settings = load_config(config, overrides or ())
     name = model or _the_configured("model", settings.model)
     entry = _entry("models", settings.models, name)
-    print(f"importing model {name} and comparing it with mace-torch", flush=True)
+    print(f"importing model {name} and checking it", flush=True)
     import_model(name, entry, output or model_directory(name))
 
 

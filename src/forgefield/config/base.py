@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 SHA256 = r"^[0-9a-f]{64}$"
 URL = r"^https?://[^/\s]+/(\S*[^/\s])$"
+OBJECT = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_+-]*$"
 
 

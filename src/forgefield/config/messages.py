@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from forgefield.config.base import NAME, SHA256, URL
+from forgefield.config.base import NAME, OBJECT, SHA256, URL
 
 SYNONYMS = {
     "learning_rate": "lr",
@@ -52,6 +52,7 @@ SYNONYMS = {
 
 PATTERNS = {
     NAME: "a name of letters, digits, _, + and -",
+    OBJECT: "MODULE:OBJECT",
     SHA256: "64 hexadecimal digits",
     URL: "the address of a file, http://... or https://...",
 }

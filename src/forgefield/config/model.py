@@ -11,6 +11,7 @@ from pydantic import (
     model_validator,
 )
 
+from forgefield.config.architectures import FlashcartConfig, PythonConfig
 from forgefield.config.base import AsNumber, Positive, PositiveInteger, Section, Seed, Sha256
 
 
@@ -26,16 +27,17 @@ def _elements(symbols: list[str]) -> list[str]:
 class ModelConfig(Section):
     """One model: with `foundation` a pretrained one, which has its own shape; without, one to train from scratch."""
 
-    architecture: Literal["mace"] = "mace"
-    """The kind of model."""
+    architecture: Literal["mace", "flashcart", "python"] = "mace"
+    """The kind of model: `mace`; `flashcart`, or `python` for one of your own code, both only for backend `fabric`."""
 
     foundation: str | None = None
-    """Path of the pretrained model: a directory made by forgefield or a mace-torch `.model` file; or the URL of a
-    `.model` file, which is loaded once and kept under `results/downloads`. Not given: random initial parameters."""
+    """Path of the pretrained model: a directory made by forgefield, a mace-torch `.model` file or a directory that
+    FlashCart wrote (`model_config.yaml` and `model.pt`); or the URL of a `.model` file, which is loaded once and kept
+    under `results/downloads`. Not given: random initial parameters."""
 
     sha256: Sha256 | None = None
-    """The sha256 of a `.model` file. Reading such a file can run code in it, so it is read only if its sha256 is listed
-    here."""
+    """The sha256 of a `.model` file, or of the weights in a directory. Reading a `.model` file can run code in it, so
+    it is read only if its sha256 is listed here; the weights of directories are read without running any."""
 
     head: Annotated[str, Field(min_length=1)] | None = None
     """Of a `.model` file with several heads (one for each level of theory, as a rule), the one to fine-tune."""
@@ -45,6 +47,9 @@ class ModelConfig(Section):
 
     r_max: Positive = 5.0
     """From scratch: cutoff radius, Å."""
+
+    seed: Seed = 0
+    """From scratch: seed of the initial parameters."""
 
     hidden_channels: PositiveInteger = 64
     """From scratch: channels of the node features."""
@@ -73,28 +78,52 @@ class ModelConfig(Section):
     mlp_channels: PositiveInteger = 16
     """From scratch: width of the hidden layer of the last readout."""
 
-    seed: Seed = 0
-    """From scratch: seed of the initial parameters."""
+    flashcart: FlashcartConfig = FlashcartConfig()
+    """From scratch: what a model of architecture `flashcart` is made of."""
+
+    python: PythonConfig = PythonConfig()
+    """From scratch: where a model of architecture `python` is, and its settings."""
+
+    @model_validator(mode="after")
+    def _keys_of_its_architecture(self) -> Self:
+        for other, keys in OWN.items():
+            if other != self.architecture and (foreign := self._given(keys)):
+                raise ValueError(
+                    f"{foreign} is a key of architecture {other}, but architecture is {self.architecture}; "
+                    f"remove it or write architecture: {other}"
+                )
+        return self
 
     @model_validator(mode="after")
     def _foundation_or_scratch(self) -> Self:
-        given = sorted(SCRATCH & self.model_fields_set, key=list(type(self).model_fields).index)
+        given = self._given(SCRATCH)
         if self.foundation and given:
-            raise ValueError(
-                f"foundation and {given[0]} are both given, but a foundation model has its own; remove one"
-            )
+            raise ValueError(f"foundation and {given} are both given, but a foundation model has its own; remove one")
         if not self.foundation and not self.elements:
             raise ValueError("foundation is missing; give a pretrained model, or elements to train from scratch")
-        if self.hidden_l_max > self.l_max:
-            raise ValueError(f"hidden_l_max is {self.hidden_l_max}, expected at most l_max, which is {self.l_max}")
         for key in ("sha256", "head"):
             if getattr(self, key) and not self.foundation:
                 raise ValueError(f"{key} is given without foundation; remove it or add foundation")
         return self
 
+    @model_validator(mode="after")
+    def _shape(self) -> Self:
+        if self.hidden_l_max > self.l_max:
+            raise ValueError(f"hidden_l_max is {self.hidden_l_max}, expected at most l_max, which is {self.l_max}")
+        if self.flashcart.r_min >= self.r_max:
+            raise ValueError(f"flashcart.r_min is {self.flashcart.r_min}, expected less than r_max, {self.r_max}")
+        if self.architecture == "python" and not self.foundation and not self.python.object:
+            raise ValueError("python.object is missing; write MODULE:OBJECT, which has build(config, statistics)")
+        return self
+
+    def _given(self, keys: frozenset[str]) -> str | None:
+        """The first of these keys that the user gave."""
+        return next((key for key in type(self).model_fields if key in keys & self.model_fields_set), None)
+
     @model_serializer(mode="wrap")
     def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused = SCRATCH if self.foundation else frozenset()
+        foreign = (keys for other, keys in OWN.items() if other != self.architecture)
+        unused = frozenset(SCRATCH if self.foundation else ()).union(*foreign)
         return {key: value for key, value in handler(self).items() if key not in unused}
 
 
@@ -103,3 +132,7 @@ PRETRAINED = {"architecture", "foundation", "sha256", "head"}
 
 SCRATCH = frozenset(ModelConfig.model_fields) - PRETRAINED
 """The keys of a model trained from scratch."""
+
+OWN = {"flashcart": frozenset({"flashcart"}), "python": frozenset({"python"})}
+OWN["mace"] = SCRATCH - {"elements", "r_max", "seed"} - OWN["flashcart"] - OWN["python"] | {"head"}
+"""The keys that only one architecture has."""

@@ -142,8 +142,17 @@ class Config(RunKeys):
         for key, entry, entries in (("dataset", run.dataset, self.datasets), ("model", run.model, self.models)):
             if entry not in entries:
                 raise UserError(f"{where}{key}: {key}s has no entry {entry!r}{did_you_mean(entry, entries)}")
+        _check_architecture(where, run, self.models[run.model])
         _check_warmup(where, run.training, self.datasets[run.dataset].split.train)
         return run
+
+
+def _check_architecture(where: str, run: RunConfig, model: ModelConfig) -> None:
+    if run.backend == "jax" and model.architecture != "mace":
+        raise UserError(
+            f"{where}backend: jax trains architecture mace, but models.{run.model}.architecture is "
+            f"{model.architecture}; write backend: fabric"
+        )
 
 
 def _check_warmup(where: str, training: TrainingConfig, n_train: Any) -> None:

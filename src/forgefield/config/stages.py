@@ -59,10 +59,12 @@ def _pair(config: Config, name: str) -> tuple[str, str]:
 
 
 def _entries(config: Config, dataset: str, model: str) -> dict[str, Any]:
-    return {
+    entries = {
         "datasets": _entry(config.datasets, dataset, "datasets"),
         "models": _entry(config.models, model, "models"),
     }
+    # the default backend would be refused, and models of these architectures have no other
+    return entries | ({} if config.models[model].architecture == "mace" else {"backend": "fabric"})
 
 
 def _entry(entries: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:

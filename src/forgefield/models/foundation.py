@@ -6,30 +6,37 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ase.data import atomic_numbers
-
 from forgefield.data.sources.downloads import fetch
-from forgefield.errors import UserError
+from forgefield.errors import UserError, named
 from forgefield.files import atomic_directory, sha256_of, write_json
-from forgefield.models.mace.initial import initial_potential
-from forgefield.models.mace.settings import MaceSettings
-from forgefield.models.potential import Potential, save_potential
+from forgefield.models.mace.initial import from_scratch
+from forgefield.models.potential import Potential, load_potential, save_potential
 
 if TYPE_CHECKING:
     from forgefield.config.model import ModelConfig
+
+NEEDED = {"mace": ("torch", "mace"), "flashcart": ("torch", "flashcart"), "python": ("torch",)}
+"""Packages by architecture."""
+EXPECTED = {
+    "mace": "a .model file or a forgefield directory",
+    "flashcart": "a FlashCart directory with model_config.yaml and model.pt, or a forgefield directory",
+    "python": "a forgefield directory",
+}
+"""What ``foundation`` can be, by architecture."""
+UNCHECKED = {"check": None, "reason": "random initial parameters"}
 
 
 def import_model(name: str, config: "ModelConfig", output: Path) -> None:
     """Write ``output``, a potential's directory with ``import.json``, whole or not at all.
 
-    A foundation model is compared with mace-torch in float64 on sample structures; the differences go into
-    ``import.json``. ``name`` is the model's key under ``models`` in the configuration.
+    A foundation model is compared with the program that it came from, mace-torch or flashcart, in float64 on sample
+    structures; the differences go into ``import.json``. ``name`` is the model's key under ``models``.
 
     Raises:
         UserError: the file is missing, not trusted, of an unsupported kind, or its import is not exact.
     """
     if config.foundation is None:
-        potential, report = from_scratch(config), {"check": None, "reason": "random initial parameters"}
+        potential, report = _from_scratch(name, config)
     else:
         potential, report = _from_foundation(name, config)
     with atomic_directory(output) as directory:
@@ -37,49 +44,94 @@ def import_model(name: str, config: "ModelConfig", output: Path) -> None:
         write_json(directory / "import.json", {"model": name, "source": potential.source} | report)
 
 
-def from_scratch(config: "ModelConfig") -> Potential:
-    """A MACE model with random parameters: a first layer without, later layers with a residual connection."""
-    residual = ("RealAgnosticResidualInteractionBlock",) * (config.n_interactions - 1)
-    settings = MaceSettings(
-        r_max=config.r_max,
-        hidden_channels=config.hidden_channels,
-        hidden_l_max=(config.hidden_l_max,) * (config.n_interactions - 1) + (0,),
-        l_max=config.l_max,
-        correlation=(config.correlation,) * config.n_interactions,
-        interactions=("RealAgnosticInteractionBlock", *residual),
-        n_bessel=config.n_bessel,
-        polynomial_cutoff=config.polynomial_cutoff,
-        radial_mlp=tuple(config.radial_mlp),
-        mlp_channels=config.mlp_channels,
-    )
-    return initial_potential([atomic_numbers[symbol] for symbol in config.elements], settings, config.seed)
+def _from_scratch(name: str, config: "ModelConfig") -> tuple[Potential, dict[str, Any]]:
+    if config.architecture == "mace":
+        return from_scratch(config), UNCHECKED
+    _require_packages(name, config.architecture)
+    if config.architecture == "flashcart":
+        from forgefield.models.flashcart.exchange import initial_potential
+
+        with named(f"models.{name}"):
+            return initial_potential(config), UNCHECKED
+    from forgefield.models.plugin.building import initial_potential
+    from forgefield.models.plugin.check import check_plugin
+
+    with named(f"models.{name}"):
+        potential = initial_potential(config)
+    return potential, check_plugin(f"models.{name}", potential)
 
 
 def _from_foundation(name: str, config: "ModelConfig") -> tuple[Potential, dict[str, Any]]:
-    is_url = config.foundation.startswith(("http://", "https://"))
-    path = fetch(config.foundation, config.sha256) if is_url else Path(config.foundation).expanduser()
-    if not path.exists():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
-        hint = f"; did you mean {path.parent / near[0]}?" if near else "; give a .model file or a forgefield directory"
-        raise UserError(f"models.{name}.foundation: {path} does not exist{hint}")
-    weights = path / "weights.safetensors" if path.is_dir() else path
-    if not weights.exists():
-        raise UserError(f"models.{name}.foundation: {path} holds no weights.safetensors; it is not a forgefield model")
+    path = _foundation_path(name, config)
+    weights = _weights_file(name, config, path)
     actual = sha256_of(weights)
     if path.is_file():
         check_trusted(name, path, config.sha256, actual)
     elif config.sha256 not in (None, actual):
         raise UserError(f"models.{name}.sha256 is {config.sha256}, but {weights} has {actual}; correct or remove it")
-    _require_mace_torch(name)
-    from forgefield.models.mace.torch_parity import checked_directory, checked_pickle
+    _require_packages(name, config.architecture)
+    if path.is_file():
+        from forgefield.models.mace.torch_parity import checked_pickle
 
-    if path.is_dir():
-        potential, report = checked_directory(name, path, config.head)
-    else:
         potential, report = checked_pickle(name, path, config.head)
+    elif weights.suffix == ".pt":
+        from forgefield.models.flashcart.checkpoint import checked_checkpoint
+
+        potential, report = checked_checkpoint(name, path)
+    else:
+        potential, report = _checked_directory(name, config, path)
     source = {"kind": "foundation", "name": path.name, "sha256": actual}
     kept = {key: value for key, value in potential.source.items() if key == "mace_torch"}
     return replace(potential, source=source | kept), report
+
+
+def _foundation_path(name: str, config: "ModelConfig") -> Path:
+    is_url = config.foundation.startswith(("http://", "https://"))
+    path = fetch(config.foundation, config.sha256) if is_url else Path(config.foundation).expanduser()
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
+        hint = f"; did you mean {path.parent / near[0]}?" if near else f"; give {EXPECTED[config.architecture]}"
+        raise UserError(f"models.{name}.foundation: {path} does not exist{hint}")
+    return path
+
+
+def _weights_file(name: str, config: "ModelConfig", path: Path) -> Path:
+    """The file with the weights: ``path`` itself, or in a directory of forgefield or FlashCart."""
+    where, expected = f"models.{name}.foundation: {path}", EXPECTED[config.architecture]
+    if path.is_file():
+        if config.architecture != "mace":
+            raise UserError(f"{where} is a file, expected {expected}; for a MACE model write architecture: mace")
+        return path
+    if (path / "model_config.yaml").exists() and not (path / "model.json").exists():
+        if config.architecture != "flashcart":
+            raise UserError(f"{where} is a FlashCart checkpoint, expected {expected}; write architecture: flashcart")
+        weights = path / "model.pt"
+    else:
+        weights = path / "weights.safetensors"
+    if not weights.exists():
+        raise UserError(f"{where} holds no {weights.name}; it is not {expected}")
+    return weights
+
+
+def _checked_directory(name: str, config: "ModelConfig", path: Path) -> tuple[Potential, dict[str, Any]]:
+    """What forgefield wrote, and the report of its check."""
+    potential, where = load_potential(path), f"models.{name}: {path}"
+    if potential.architecture != config.architecture:
+        raise UserError(
+            f"{where} is of architecture {potential.architecture!r}, expected {config.architecture!r}; "
+            f"write architecture: {potential.architecture}"
+        )
+    if config.architecture == "mace":
+        from forgefield.models.mace.torch_parity import checked_directory
+
+        return potential, checked_directory(name, path, potential, config.head)
+    if config.architecture == "flashcart":
+        from forgefield.models.flashcart.checkpoint import check_parity
+
+        return potential, check_parity(where, potential)
+    from forgefield.models.plugin.check import check_plugin
+
+    return potential, check_plugin(where, potential)
 
 
 def check_trusted(name: str, path: Path, listed: str | None, actual: str) -> None:
@@ -93,7 +145,7 @@ def check_trusted(name: str, path: Path, listed: str | None, actual: str) -> Non
     )
 
 
-def _require_mace_torch(name: str) -> None:
-    """The check of a foundation model needs mace-torch, which an installation for JAX alone lacks."""
-    if not find_spec("torch") or not find_spec("mace"):
-        raise UserError(f"models.{name}.foundation needs mace-torch for its check; pip install 'forgefield[fabric]'")
+def _require_packages(name: str, architecture: str) -> None:
+    """Some models are made or checked by packages that an installation for JAX alone lacks."""
+    if missing := [package for package in NEEDED[architecture] if not find_spec(package)]:
+        raise UserError(f"models.{name} needs {missing[0]} for its import; pip install 'forgefield[fabric]'")

@@ -1,35 +1,30 @@
 """Energies, forces and stresses of any number of structures, in order and in bounded memory."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-import jax
 import numpy as np
 from ase.data import chemical_symbols
 
 from forgefield.config.messages import did_you_mean
-from forgefield.data.batching import (
-    ATOM_STEP,
-    Capacity,
-    Graph,
-    needed_capacity,
-    pack_graph,
-    round_up,
-    shift_energy,
-)
+from forgefield.data.batching import needed_capacity, shift_energy
 from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.models.energy import energy_and_forces, energy_forces_virial, energy_function
-from forgefield.models.kernels import AskedKernels
 from forgefield.models.potential import Potential
 
 PRECISIONS = ("float64", "float32")
 # neighbor slots of one batch; bounds its memory whatever the sizes of the structures
 MAX_SLOTS = 65536
-# new shapes grow on a ladder of this ratio, and a compiled shape is used again up to twice the needed work
-RATIO, WASTE = 1.25, 2.0
+
+
+class Computed(NamedTuple):
+    """Energies (B,) in eV, forces (N, 3) in eV/Å and virials (B, 3, 3) in eV, or None, in float64."""
+
+    energies: np.ndarray
+    forces: np.ndarray
+    virials: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -47,8 +42,16 @@ class Prediction:
     stress: np.ndarray | None
 
 
+class BatchFunction(Protocol):
+    """Computes one batch; keeps what it compiles."""
+
+    def __call__(self, structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Computed:
+        """Energies without energy shifts."""
+        ...
+
+
 class Predictor:
-    """A potential ready for use; keeps its compiled functions between calls."""
+    """A potential ready for use, in JAX or in PyTorch as its architecture wants."""
 
     def __init__(
         self,
@@ -57,22 +60,17 @@ class Predictor:
         batch: int = 32,
         precision: str = "float64",
         virial: bool = False,
-        kernels: AskedKernels = "auto",
+        kernels: str = "auto",
     ):
         """At most ``batch`` structures are computed at once, with stresses if ``virial``.
 
-        ``precision`` is ``float64`` or ``float32``, whatever precision JAX is set to elsewhere.
+        ``precision`` is ``float64`` or ``float32``, whatever precision JAX and PyTorch are set to elsewhere.
         ``kernels`` is as the key of that name in the configuration.
         """
-        self.potential, self.batch, self.virial = potential, batch, virial
+        self.potential, self.batch = potential, batch
         if precision not in PRECISIONS:
             raise UserError(f"precision {precision!r}: unknown{did_you_mean(precision, PRECISIONS)}")
-        self.dtype = np.dtype(precision)
-        energy = energy_function(potential, kernels)
-        self._evaluate = jax.jit(energy_forces_virial(energy) if virial else energy_and_forces(energy))
-        self._capacities: list[Capacity] = []
-        with self._precision():
-            self._parameters = jax.device_put({k: np.asarray(v, self.dtype) for k, v in potential.parameters.items()})
+        self._compute = _batch_function(potential, np.dtype(precision), virial, kernels)
 
     def __call__(self, structures: Iterable[Structure]) -> Iterator[Prediction]:
         """Predictions in the order of ``structures`` (Å).
@@ -83,9 +81,6 @@ class Predictor:
         """
         for group, pairs in self._groups(structures):
             yield from self._predict(group, pairs)
-
-    def _precision(self):
-        return jax.enable_x64(self.dtype == np.float64)
 
     def _groups(self, structures: Iterable[Structure]) -> Iterator[tuple[list[Structure], list[NeighborPairs]]]:
         """Consecutive structures with their pairs, as many as fit one batch."""
@@ -105,36 +100,30 @@ class Predictor:
         if group:
             yield group, pairs
 
-    def _capacity(self, needed: Capacity) -> Capacity:
-        """A shape that is already compiled and not too large, or a new one."""
-        work = needed.slots * WASTE
-        for known in self._capacities:
-            if known.holds(needed) and known.slots <= work:
-                return known
-        new = Capacity(*(_next_on_ladder(size) for size in needed))
-        new = new._replace(atoms=round_up(new.atoms, ATOM_STEP))
-        self._capacities.append(new)
-        return new
-
     def _predict(self, group: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Iterator[Prediction]:
-        graph = self._pack(group, pairs)
-        with self._precision():
-            energies, forces, *virials = (np.asarray(x, np.float64) for x in self._evaluate(self._parameters, graph))
+        energies, forces, virials = self._compute(group, pairs)
         start = 0
         for i, structure in enumerate(group):
             end = start + len(structure)
             prediction = Prediction(
                 float(energies[i]) + shift_energy(structure, self.potential.energy_shifts),
                 forces[start:end],
-                _stress(virials[0][i], structure) if virials else None,
+                None if virials is None else _stress(virials[i], structure),
             )
             check_finite(prediction, structure)
             yield prediction
             start = end
 
-    def _pack(self, group: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Graph:
-        capacity = self._capacity(needed_capacity(group, pairs))
-        return pack_graph(group, pairs, self.potential.elements, self.potential.cutoff, capacity, self.dtype.type)
+
+def _batch_function(potential: Potential, dtype: np.dtype, virial: bool, kernels: str) -> BatchFunction:
+    """One of the two engines is enough for an installation, so only the one that is needed is imported."""
+    if potential.architecture == "mace":
+        from forgefield.models.jax_batches import JaxBatches
+
+        return JaxBatches(potential, dtype, virial, kernels)
+    from forgefield.models.pytorch.batches import TorchBatches
+
+    return TorchBatches(potential, dtype, virial)
 
 
 def predict(
@@ -169,10 +158,6 @@ def check_elements(structure: Structure, potential: Potential) -> None:
             f"frame {structure.source_index}: element {chemical_symbols[unknown[0]]} is unknown to the model "
             f"(it knows {known}); remove the frame or choose another model"
         )
-
-
-def _next_on_ladder(size: int) -> int:
-    return math.ceil(RATIO ** math.ceil(math.log(size, RATIO) - 1e-9))
 
 
 def _stress(virial: np.ndarray, structure: Structure) -> np.ndarray | None:

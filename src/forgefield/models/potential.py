@@ -17,7 +17,16 @@ from forgefield import __version__
 from forgefield.errors import UserError
 from forgefield.files import atomic_directory, write_json
 from forgefield.models.description import AGAIN, FORMAT, UNITS, Description, read_description
-from forgefield.models.mace.stored import wrong_arrays, wrong_settings
+from forgefield.models.flashcart import settings as flashcart
+from forgefield.models.mace import stored as mace
+from forgefield.models.plugin import settings as python
+
+WRONG_SETTINGS = {
+    "mace": mace.wrong_settings,
+    "flashcart": flashcart.wrong_settings,
+    "python": python.wrong_settings,
+}
+"""What each architecture says of its settings."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +97,13 @@ def load_potential(path: Path | str) -> Potential:
     if not (path / "model.json").exists():
         raise UserError(f"{path}: no model here (model.json is missing); give a directory made by forgefield")
     description = read_description(path / "model.json")
-    if description.architecture == "mace" and (wrong := wrong_settings(description.config, description.cutoff)):
+    if description.architecture not in WRONG_SETTINGS:
+        known = ", ".join(WRONG_SETTINGS)
+        raise UserError(f"{path / 'model.json'}: architecture {description.architecture!r}, expected one of: {known}")
+    if wrong := WRONG_SETTINGS[description.architecture](description.config, description.cutoff):
         raise UserError(f"{path / 'model.json'}: {wrong}; {AGAIN}")
     potential = _with_weights(description, path / "weights.safetensors")
-    wrong = wrong_arrays(potential) if potential.architecture == "mace" else None
+    wrong = mace.wrong_arrays(potential) if potential.architecture == "mace" else None
     if wrong is None and (name := not_finite(potential)):
         wrong = f"{name} is NaN or infinite"
     if wrong:

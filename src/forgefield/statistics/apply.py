@@ -9,6 +9,7 @@ from forgefield.config.base import NonNegative
 from forgefield.config.contents import Record, read_content
 from forgefield.errors import UserError
 from forgefield.models.description import EnergyShifts
+from forgefield.models.flashcart import settings as flashcart
 from forgefield.models.potential import Potential
 
 AGAIN = "make it with `forgefield statistics`"
@@ -54,9 +55,18 @@ def apply_statistics(potential: Potential, path: Path) -> Potential:
     refitted = replace(potential, energy_shifts={z: shifts[z] for z in potential.elements})
     if potential.pretrained:
         return refitted
-    config = potential.config | {
-        "scale": statistics.force_rms or 1.0,
-        "shift": 0.0,
-        "avg_num_neighbors": statistics.neighbors.average or 1.0,
-    }
-    return replace(refitted, config=config)
+    return _scaled(refitted, statistics.force_rms or 1.0, statistics.neighbors.average or 1.0)
+
+
+def _scaled(potential: Potential, force_rms: float, average_neighbors: float) -> Potential:
+    """A model from scratch for forces of this size and so many neighbors of an atom."""
+    if potential.architecture == "flashcart":
+        config, buffers = flashcart.with_statistics(potential.config, potential.buffers, force_rms, average_neighbors)
+        return replace(potential, config=config, buffers=buffers)
+    if potential.architecture == "python":
+        # imports torch
+        from forgefield.models.plugin.building import with_statistics
+
+        return with_statistics(potential, force_rms, average_neighbors)
+    own = {"scale": force_rms, "shift": 0.0, "avg_num_neighbors": average_neighbors}
+    return replace(potential, config=potential.config | own)

@@ -15,8 +15,9 @@ from forgefield.data.batching import Capacity, Graph, needed_capacity, pack_grap
 from forgefield.data.neighbors import neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.models.energy import energy_forces_virial, energy_function
-from forgefield.models.mace.torch_reference import default_dtype, exact_forces, quiet_mace, torch_inputs
+from forgefield.models.mace.torch_reference import exact_forces, quiet_mace, torch_inputs
 from forgefield.models.potential import Potential
+from forgefield.models.pytorch.building import default_dtype
 
 
 class Results(NamedTuple):

@@ -5,7 +5,8 @@ import torch
 from forgefield.errors import UserError
 from forgefield.models.mace.torch_exchange import from_torch, to_torch
 from forgefield.models.mace.torch_pickle import read_pickle
-from forgefield.models.mace.torch_reference import default_dtype, quiet_mace, reference
+from forgefield.models.mace.torch_reference import quiet_mace, reference
+from forgefield.models.pytorch.building import default_dtype
 
 HEADS = ["dft", "pbe", "ccsd"]
 

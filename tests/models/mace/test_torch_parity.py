@@ -10,8 +10,7 @@ from forgefield.models.mace import torch_parity
 from forgefield.models.mace.torch_exchange import from_torch
 from forgefield.models.mace.torch_parity import check_parity, checked_directory, checked_pickle
 from forgefield.models.mace.torch_reference import exact_forces, reference
-from forgefield.models.mace.torch_samples import sample_structures
-from forgefield.models.potential import save_potential
+from forgefield.models.samples import sample_structures
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +61,10 @@ def test_one_head_of_several_agrees_with_the_whole_model(build_mace, save_mace, 
     assert (potential.config["scale"], report["mace_torch_model"]) == (np.float32(1.2), "as pickled")
     with pytest.raises(UserError, match=r"models\.x \(two\.model\): this mace-torch model has 2 heads \(dft, ccsd\)"):
         checked_pickle("x", path, None)
-    save_potential(potential, tmp_path / "ccsd")
-    assert checked_directory("x", tmp_path / "ccsd", "ccsd")[0].source["mace_torch"]["head"] == "ccsd"
+    assert potential.source["mace_torch"]["head"] == "ccsd"
+    assert checked_directory("x", tmp_path / "ccsd", potential, "ccsd")["check"].startswith("mace-torch")
     with pytest.raises(UserError, match=r"models\.x\.head is 'dft', but .* has a single head; remove the key"):
-        checked_directory("x", tmp_path / "ccsd", "dft")
+        checked_directory("x", tmp_path / "ccsd", potential, "dft")
 
 
 def test_a_pickle_that_mace_torch_cannot_run_is_compared_as_rebuilt(build_mace, save_mace, tmp_path):

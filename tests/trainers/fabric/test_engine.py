@@ -67,10 +67,10 @@ def test_dynamic_batches(inputs, tmp_path):
         train_run(run_config(batching="dynamic"), *inputs, tmp_path / "run")
 
 
-def test_another_architecture(inputs, tmp_path):
+def test_an_unknown_architecture(inputs, tmp_path):
     model = inputs[1] / "model.json"
-    model.write_text(model.read_text().replace('"mace"', '"python"'))
-    with pytest.raises(UserError, match="architecture 'python' does not run on PyTorch; only 'mace' does"):
+    model.write_text(model.read_text().replace('"mace"', '"nequip"'))
+    with pytest.raises(UserError, match="architecture 'nequip', expected one of: mace, flashcart, python"):
         train_run(run_config(), *inputs, tmp_path / "run")
 
 

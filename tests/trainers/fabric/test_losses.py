@@ -7,10 +7,10 @@ from labelled_data import SHIFTS, labelled_structures
 from forgefield.config.training import Loss as LossConfig
 from forgefield.data.batching import needed_capacity
 from forgefield.data.packing import PackedNeighbors
+from forgefield.models.pytorch.interface import Predicted
 from forgefield.trainers import losses as jax_losses
 from forgefield.trainers.fabric.graphs import DirectedNeighbors
 from forgefield.trainers.fabric.losses import error_sums, per_structure
-from forgefield.trainers.fabric.models import Predicted
 
 
 def both_batches(structures):

@@ -13,6 +13,8 @@ import pytest
 from labelled_data import SETTINGS, labelled_structures, write_stores
 from launching import free_port
 
+from forgefield.config.model import ModelConfig
+from forgefield.models.foundation import import_model
 from forgefield.models.potential import save_potential
 
 PROGRAM = Path(__file__).parent / "train_small.py"
@@ -81,6 +83,44 @@ def test_processes_give_the_same_training_as_one(trained, alone, devices):
 def test_another_number_of_processes_continues_a_training(trained, alone, tmp_path, first, then):
     trained(first, epochs=EPOCHS // 2, output=tmp_path)
     assert_same(trained(then, output=tmp_path), alone)
+
+
+PAIRS = """
+import torch
+
+class Pairs(torch.nn.Module):
+    @classmethod
+    def build(cls, config, statistics):
+        return cls(config["r_max"])
+
+    def __init__(self, r_max):
+        super().__init__()
+        self.r_max = r_max
+        self.depth, self.unused = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, graph):
+        x = torch.linalg.vector_norm(graph.vectors, dim=1) / self.r_max
+        energy = self.depth[graph.species[graph.sender]] * (1 - x) ** 3
+        return energy.new_zeros(len(graph.n_atoms)).index_add(0, graph.atom_structure[graph.receiver], energy)
+"""
+OTHERS = {
+    "flashcart": {"flashcart": {"n_hidden_feats": 4, "l_max_edge_attrs": 1, "l_max_hidden_feats": 1, "correlation": 2}},
+    "python": {"python": {"object": "small_pairs:Pairs"}},
+}
+
+
+@pytest.mark.parametrize("architecture", OTHERS)
+def test_models_of_other_architectures(inputs, tmp_path, monkeypatch, architecture):
+    (tmp_path / "small_pairs.py").write_text(PAIRS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = ModelConfig(architecture=architecture, elements=["H", "O"], r_max=3.0, **OTHERS[architecture])
+    import_model("m", config, tmp_path / "inputs" / "model")
+    for split in ("train", "valid"):
+        (tmp_path / "inputs" / f"{split}.h5").symlink_to(inputs / f"{split}.h5")
+    one, two = (train(tmp_path / "inputs", tmp_path / f"run-{n}", n) for n in (1, 2))
+    assert_same(two, one)
+    assert float(one[1][-1]["train_loss"]) < float(one[1][0]["train_loss"])
 
 
 def test_processes_that_torchrun_started(inputs, alone, tmp_path):

@@ -28,7 +28,7 @@ def train():
     potential = load_potential(INPUTS / "model")
     if processes.index:
         # process 0's start counts
-        potential.parameters["readouts.0.linear.weight"][:] = 0.0
+        next(iter(potential.parameters.values()))[:] = 0.0
     files = {"checkpoints": OUTPUT / "checkpoints", "log_file": OUTPUT / "history.csv", "fingerprint": {}}
     with Store(INPUTS / "train.h5") as data, Store(INPUTS / "valid.h5") as valid:
         trainer = engine.make_trainer(CONFIG, processes, potential, data, valid, **files)

@@ -2,14 +2,37 @@
 
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from ase.data import atomic_numbers
 
 from forgefield.models.mace.covariants import coupling_tensor
 from forgefield.models.mace.names import RADIAL, buffer_name
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.models.mace.shapes import parameter_shapes
 from forgefield.models.potential import Potential
+
+if TYPE_CHECKING:
+    from forgefield.config.model import ModelConfig
+
+
+def from_scratch(config: "ModelConfig") -> Potential:
+    """A MACE model with random parameters: a first layer without, later layers with a residual connection."""
+    residual = ("RealAgnosticResidualInteractionBlock",) * (config.n_interactions - 1)
+    settings = MaceSettings(
+        r_max=config.r_max,
+        hidden_channels=config.hidden_channels,
+        hidden_l_max=(config.hidden_l_max,) * (config.n_interactions - 1) + (0,),
+        l_max=config.l_max,
+        correlation=(config.correlation,) * config.n_interactions,
+        interactions=("RealAgnosticInteractionBlock", *residual),
+        n_bessel=config.n_bessel,
+        polynomial_cutoff=config.polynomial_cutoff,
+        radial_mlp=tuple(config.radial_mlp),
+        mlp_channels=config.mlp_channels,
+    )
+    return initial_potential([atomic_numbers[symbol] for symbol in config.elements], settings, config.seed)
 
 
 def initial_potential(elements: Sequence[int], settings: MaceSettings, seed: int) -> Potential:

@@ -9,8 +9,9 @@ import torch
 from forgefield.errors import UserError
 from forgefield.models.mace.names import RADIAL, buffer_name, weight_name
 from forgefield.models.mace.settings import MaceSettings
-from forgefield.models.mace.torch_reference import default_dtype, quiet_mace
+from forgefield.models.mace.torch_reference import quiet_mace
 from forgefield.models.potential import Potential
+from forgefield.models.pytorch.building import default_dtype
 
 GATES = {"silu": torch.nn.functional.silu, "tanh": torch.tanh, "abs": torch.abs, None: None}
 

@@ -1,7 +1,5 @@
-"""The check that an imported model computes what mace-torch computes."""
+"""Imports of mace-torch's models, with the check that they compute what mace-torch computes."""
 
-import importlib.metadata
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +8,13 @@ import torch
 
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.models.inference import predict
 from forgefield.models.mace.torch_exchange import from_torch, to_torch
 from forgefield.models.mace.torch_heads import heads_of
 from forgefield.models.mace.torch_messages import in_words
 from forgefield.models.mace.torch_pickle import read_pickle
 from forgefield.models.mace.torch_reference import exact_forces, load_pickle, reference
-from forgefield.models.mace.torch_samples import sample_structures
-from forgefield.models.potential import Potential, load_potential
-
-TOLERANCE, SMALL = 1e-10, 0.01
+from forgefield.models.parity import compare
+from forgefield.models.potential import Potential
 
 
 def checked_pickle(name: str, path: Path, head: str | None) -> tuple[Potential, dict[str, Any]]:
@@ -34,15 +29,12 @@ def checked_pickle(name: str, path: Path, head: str | None) -> tuple[Potential, 
     return potential, check_parity(f"models.{name}: {path}", potential, module, index) | {"mace_torch_model": note}
 
 
-def checked_directory(name: str, path: Path, head: str | None) -> tuple[Potential, dict[str, Any]]:
-    """A forgefield directory as a potential, and the report of its check."""
-    potential = load_potential(path)
-    if potential.architecture != "mace":
-        raise UserError(f"models.{name}: {path} is of architecture {potential.architecture!r}, expected 'mace'")
+def checked_directory(name: str, path: Path, potential: Potential, head: str | None) -> dict[str, Any]:
+    """The report of the check of ``potential``, read from the forgefield directory ``path``."""
     held = potential.source.get("mace_torch", {}).get("head")
     if head not in (None, held):
         raise UserError(f"models.{name}.head is {head!r}, but {path} has a single head; remove the key")
-    return potential, check_parity(f"models.{name}: {path}", potential, to_torch(potential, torch.float64))
+    return check_parity(f"models.{name}: {path}", potential, to_torch(potential, torch.float64))
 
 
 def _client(path: Path, potential: Potential, head: int) -> tuple[torch.nn.Module, str]:
@@ -57,57 +49,10 @@ def _client(path: Path, potential: Potential, head: int) -> tuple[torch.nn.Modul
 
 
 def check_parity(where: str, potential: Potential, module: torch.nn.Module, head: int = 0) -> dict[str, Any]:
-    """Compare energies, forces and virials in float64 on sample structures.
+    """Compare an imported model with mace-torch's; see :func:`~forgefield.models.parity.compare`.
 
-    Differences are the largest absolute ones; relative ones are divided, in each structure, by the largest absolute
-    reference value, or by 0.01 where that is smaller. Forces are derivatives of mace-torch's energy also where its own
-    leave out a part (see :func:`~forgefield.models.mace.torch_reference.exact_forces`). Virials instead of stresses,
-    for mace-torch divides by the volume of a cell of its own where some directions are open.
-
-    Raises:
-        UserError: a relative difference exceeds 1e-10, or a result is not a finite number.
+    Forces are derivatives of mace-torch's energy also where its own leave out a part (see
+    :func:`~forgefield.models.mace.torch_reference.exact_forces`).
     """
-    structures = sample_structures(potential.elements)
-    try:
-        ours = list(predict(potential_without_shifts(potential), structures, virial=True))
-    except UserError as error:
-        raise UserError(f"{where}: on sample structures: {error}") from None
     exact_forces(module)
-    pairs: dict[str, list[tuple[Any, Any]]] = {"energy": [], "forces": [], "virial": []}
-    for structure, found in zip(structures, ours, strict=True):
-        expected = reference(module, structure, head)
-        pairs["energy"].append((found.energy, expected.energy))
-        pairs["forces"].append((found.forces, expected.forces))
-        if found.stress is not None:
-            pairs["virial"].append((-found.stress * structure.volume, expected.virial))
-    differences = {key: _largest([np.abs(np.subtract(a, b)).max() for a, b in of]) for key, of in pairs.items()}
-    relative = {key: _largest([_relative(a, b) for a, b in of]) for key, of in pairs.items()}
-    worst = max(relative, key=lambda key: np.nan_to_num(relative[key], nan=np.inf))
-    if not relative[worst] <= TOLERANCE:
-        raise UserError(
-            f"{where}: the imported model differs from mace-torch's in its {worst} by {relative[worst]:.1e} relative, "
-            f"more than {TOLERANCE:g}; please report this model, and choose another one"
-        )
-    return {
-        "check": f"mace-torch {importlib.metadata.version('mace-torch')}, float64",
-        "structures": len(structures),
-        "atoms": sum(map(len, structures)),
-        "units": {"energy": "eV", "forces": "eV/angstrom", "virial": "eV"},
-        "largest_differences": differences,
-        "relative_differences": relative,
-        "relative_tolerance": TOLERANCE,
-    }
-
-
-def _largest(values: list[float]) -> float:
-    """NaN if any value is, which Python's own maximum would pass over."""
-    return float(np.max(values))
-
-
-def _relative(found: Any, expected: Any) -> float:
-    return float(np.abs(np.subtract(found, expected)).max() / np.maximum(np.abs(expected).max(), SMALL))
-
-
-def potential_without_shifts(potential: Potential) -> Potential:
-    """The same potential with energy shifts of zero, whose energies keep all their digits."""
-    return replace(potential, energy_shifts=dict.fromkeys(potential.elements, 0.0))
+    return compare(where, potential, "mace-torch", lambda structure: reference(module, structure, head))

@@ -7,7 +7,7 @@ from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from forgefield.data.neighbors import neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.models.mace.torch_messages import SAVE_AGAIN, in_words
+from forgefield.models.parity import Reference
+from forgefield.models.pytorch.building import default_dtype
 
 KNOWN_WARNINGS = (
     "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected",
@@ -23,14 +25,6 @@ KNOWN_WARNINGS = (
     "The TorchScript type system doesn't support instance-level annotations",
     "To copy construct from a tensor",
 )
-
-
-class Reference(NamedTuple):
-    """Energy in eV without energy shifts, forces (n, 3) in eV/Å, virial (3, 3) in eV."""
-
-    energy: float
-    forces: np.ndarray
-    virial: np.ndarray
 
 
 @contextmanager
@@ -49,17 +43,6 @@ def quiet_mace() -> Iterator[None]:
             del os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"]
         else:
             os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = before
-
-
-@contextmanager
-def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """mace-torch makes some constants in torch's default dtype, when it builds a model and when it runs one."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def load_pickle(path: Path) -> torch.nn.Module:

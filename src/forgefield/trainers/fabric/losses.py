@@ -5,8 +5,8 @@ from torch import Tensor
 
 from forgefield.config.training import Loss
 from forgefield.data.batching import Labels
-from forgefield.trainers.fabric.graphs import TorchGraph
-from forgefield.trainers.fabric.models import Predicted
+from forgefield.models.pytorch.graphs import TorchGraph
+from forgefield.models.pytorch.interface import Predicted
 
 
 def per_structure(loss: Loss, predicted: Predicted, graph: TorchGraph, labels: Labels) -> Tensor:

@@ -14,11 +14,11 @@ from forgefield.data.batching import round_up
 from forgefield.data.loaders import BatchLoader, Source
 from forgefield.data.prefetch import Prefetch, Timed
 from forgefield.models.potential import Potential
+from forgefield.models.pytorch.interface import torch_model
 from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
 from forgefield.trainers.fabric.evaluation import evaluate
 from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch
 from forgefield.trainers.fabric.losses import error_sums, per_structure
-from forgefield.trainers.fabric.models import torch_model
 from forgefield.trainers.fabric.optimizers import clip_gradients, optimizer, schedule, update_average
 from forgefield.trainers.fabric.processes import FabricProcesses
 from forgefield.trainers.fabric.state import TrainState, host_copies

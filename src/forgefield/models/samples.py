@@ -1,4 +1,4 @@
-"""Structures on which an imported model is compared with mace-torch."""
+"""Structures on which an imported model is compared with the program that it came from."""
 
 from collections.abc import Iterator, Sequence
 

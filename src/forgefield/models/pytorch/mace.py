@@ -3,14 +3,15 @@
 import torch
 
 from forgefield.models.mace.torch_exchange import to_torch
-from forgefield.models.mace.torch_reference import default_dtype, exact_forces
+from forgefield.models.mace.torch_reference import exact_forces
 from forgefield.models.potential import Potential
-from forgefield.trainers.fabric.graphs import TorchGraph
-from forgefield.trainers.fabric.models import Predicted
+from forgefield.models.pytorch.building import default_dtype
+from forgefield.models.pytorch.graphs import TorchGraph
+from forgefield.models.pytorch.interface import Predicted
 
 
 class MaceModel(torch.nn.Module):
-    """A :class:`~forgefield.trainers.fabric.models.TorchModel` around mace-torch's ScaleShiftMACE.
+    """A :class:`~forgefield.models.pytorch.interface.TorchModel` around mace-torch's ScaleShiftMACE.
 
     Forces and virials are derivatives of the energy also with Chebyshev functions, where mace-torch's own are not.
     """
