@@ -109,7 +109,8 @@ class Config(RunKeys):
 
     runs: Annotated[dict[Name, dict[str, Any]], Field(min_length=1)] | None = None
     """Several runs by name, each with the keys it overrides: any of `dataset`, `model`, `backend`, `parallelism`,
-    `devices`, `n_nodes`, `output_path`, `training`, `evaluation`, `plots`. Not given: one run `{dataset}-{model}-{backend}`."""
+    `devices`, `n_nodes`, `output_path`, `training`, `evaluation`, `plots`. Not given: one run
+    `{dataset}-{model}-{backend}`."""
 
     @property
     def run_names(self) -> list[str]:

@@ -36,18 +36,33 @@ class ErrorSums:
         if not reference.size:
             return
         error = np.abs(np.asarray(predicted, np.float64)[present] - reference)
-        self.absolute += float(error.sum())
-        self.squared += float((error**2).sum())
-        self.largest = float(np.maximum(self.largest, error.max()))
-        self._add_spread(reference)
+        mean = float(reference.mean())
+        self.join(
+            ErrorSums(
+                n=reference.size,
+                absolute=float(error.sum()),
+                squared=float((error**2).sum()),
+                largest=float(error.max()),
+                mean=mean,
+                spread=float(((reference - mean) ** 2).sum()),
+            )
+        )
 
-    def _add_spread(self, reference: np.ndarray) -> None:
-        """Chan, Golub and LeVeque (1979): joining means and squared deviations loses no digits to large totals."""
-        n, mean = reference.size, float(reference.mean())
-        step = mean - self.mean
-        self.spread += float(((reference - mean) ** 2).sum()) + step**2 * self.n * n / (self.n + n)
-        self.mean += step * n / (self.n + n)
-        self.n += n
+    def join(self, other: "ErrorSums") -> None:
+        """Add the sums over other values.
+
+        Chan, Golub and LeVeque (1979): joining means and squared deviations loses no digits to large totals.
+        """
+        self.absent += other.absent
+        if not other.n:
+            return
+        n, step = self.n + other.n, other.mean - self.mean
+        self.absolute += other.absolute
+        self.squared += other.squared
+        self.largest = float(np.maximum(self.largest, other.largest))
+        self.spread += other.spread + step**2 * self.n * other.n / n
+        self.mean += step * other.n / n
+        self.n = n
 
     def result(self) -> dict[str, float | int | None]:
         """n, absent, mae, rmse, r2 and max; None where there is nothing to average or no spread to explain."""
