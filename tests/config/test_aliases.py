@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -33,6 +34,11 @@ def value(content, key):
     for section in key.split("."):
         content = content[section]
     return content
+
+
+def test_the_documented_names_are_all(root):
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)`", (root / "docs/run_files.md").read_text(), re.MULTILINE)
+    assert dict(rows) == {alias: key.format(dataset="DATASET", model="MODEL") for alias, key in ALIASES.items()}
 
 
 @pytest.mark.parametrize("where", ["file", "overrides"])

@@ -17,7 +17,9 @@ class ErrorSums:
         absent: values without a reference (NaN), which count in nothing else.
         absolute, squared: sums of |error| and error^2.
         largest: the largest |error|.
-        mean, spread: of the reference, its mean and sum of squared deviations from it.
+        origin, offset: of the reference, one of its values, and its mean minus that, which a total energy of -1e5 eV
+            has more digits of than of the mean.
+        spread: the sum of its squared deviations from the mean.
     """
 
     n: int = 0
@@ -25,7 +27,8 @@ class ErrorSums:
     absolute: float = 0.0
     squared: float = 0.0
     largest: float = 0.0
-    mean: float = 0.0
+    origin: float = 0.0
+    offset: float = 0.0
     spread: float = 0.0
 
     def add(self, reference: np.ndarray, predicted: np.ndarray) -> None:
@@ -36,15 +39,17 @@ class ErrorSums:
         if not reference.size:
             return
         error = np.abs(np.asarray(predicted, np.float64)[present] - reference)
-        mean = float(reference.mean())
+        from_first = reference - reference[0]
+        offset = float(from_first.mean())
         self.join(
             ErrorSums(
                 n=reference.size,
                 absolute=float(error.sum()),
                 squared=float((error**2).sum()),
                 largest=float(error.max()),
-                mean=mean,
-                spread=float(((reference - mean) ** 2).sum()),
+                origin=float(reference[0]),
+                offset=offset,
+                spread=float(((from_first - offset) ** 2).sum()),
             )
         )
 
@@ -56,12 +61,14 @@ class ErrorSums:
         self.absent += other.absent
         if not other.n:
             return
-        n, step = self.n + other.n, other.mean - self.mean
+        if not self.n:
+            self.origin = other.origin
+        n, step = self.n + other.n, other.origin - self.origin + other.offset - self.offset
         self.absolute += other.absolute
         self.squared += other.squared
         self.largest = float(np.maximum(self.largest, other.largest))
         self.spread += other.spread + step**2 * self.n * other.n / n
-        self.mean += step * other.n / n
+        self.offset += step * other.n / n
         self.n = n
 
     def result(self) -> dict[str, float | int | None]:
