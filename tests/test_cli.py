@@ -172,7 +172,7 @@ def test_a_mistyped_word_comes_with_the_nearest(forgefield, wrong, right):
         (["no.yaml"], "no.yaml: no such file; give the path of a YAML configuration"),
         (["my.yaml", "other.yaml"], "'other.yaml': expected KEY=VALUE, such as training.lr=1e-3"),
         (["my.yaml", "--config", "other.yaml"], "my.yaml and --config other.yaml are both given; remove one"),
-        (["my.yaml", "epoch=3"], "my.yaml: epoch: unknown key; did you mean training.epochs?"),
+        (["my.yaml", "epoch=3"], "my.yaml: epoch: unknown key; did you mean max_epochs?"),
         (["my.yaml", "training.lr=fast"], "my.yaml: training.lr: expected a number, found 'fast'"),
     ],
 )
