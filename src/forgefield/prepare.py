@@ -69,7 +69,7 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
     if "statistics" not in paths.given:
         train = paths.data / "train.h5"
         made = _made_from(run.statistics, [train, *(paths.model / name for name in WEIGHTS)])
-        words = (train, paths.model, run.statistics, paths.statistics)
+        words = (paths.data, paths.model, run.statistics, paths.statistics)
         _make(record, paths.statistics, made, lambda: _apart(_make_statistics, *words))
 
 
@@ -156,12 +156,14 @@ def _import(name: str, model: ModelConfig, output: Path) -> None:
     import_model(name, model, output)
 
 
-def _make_statistics(train: Path, foundation: Path, config: StatisticsConfig, output: Path) -> None:
-    from forgefield.statistics import compute_statistics
+def _make_statistics(data: Path, foundation: Path, config: StatisticsConfig, output: Path) -> None:
+    from forgefield.statistics.compute import compute_statistics, require_known_elements
     from forgefield.trainers.runtime import configure_jax
 
+    with Store(data / "valid.h5") as valid:
+        require_known_elements(valid, load_potential(foundation), foundation)
     configure_jax(precision="float64")
-    write_json(output, compute_statistics(train, foundation, config))
+    write_json(output, compute_statistics(data / "train.h5", foundation, config))
 
 
 def _apart(function: Callable[..., None], *arguments: Any) -> None:
