@@ -139,7 +139,8 @@ def usage_mistakes():
         options = [p for p in command.params if p.param_type_name == "option"]
         everything = [w for p in command.params if p.required for w in (p.opts[:1] if p in options else []) + ["x"]]
         yield [verb, *everything, "--nonsense"], "--nonsense"
-        yield [verb, *everything, "additional"], "additional"
+        if not any(p.nargs == -1 for p in command.params):
+            yield [verb, *everything, "additional"], "additional"
         yield from (([verb], p.name) for p in command.params[:1] if p.required)
         yield from (([verb, "x", "x"], p.opts[0]) for p in options if p.required)
         for option in options:
@@ -162,6 +163,23 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(forgefield, arguments,
 @pytest.mark.parametrize(("wrong", "right"), [(["convert", "--datset", "x"], "--dataset"), (["cnvert"], "'convert'")])
 def test_a_mistyped_word_comes_with_the_nearest(forgefield, wrong, right):
     assert right in forgefield(*wrong)[2]
+
+
+@pytest.mark.parametrize("verb", ["train", "test", "evaluate", "plot"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no.yaml"], "no.yaml: no such file; give the path of a YAML configuration"),
+        (["my.yaml", "other.yaml"], "'other.yaml': expected KEY=VALUE, such as training.lr=1e-3"),
+        (["my.yaml", "--config", "other.yaml"], "my.yaml and --config other.yaml are both given; remove one"),
+        (["my.yaml", "epoch=3"], "my.yaml: epoch: unknown key; did you mean max_epochs?"),
+        (["my.yaml", "training.lr=fast"], "my.yaml: training.lr: expected a number, found 'fast'"),
+    ],
+)
+def test_words_that_are_no_run_file_or_override(forgefield, tmp_path, verb, words, message):
+    (tmp_path / "my.yaml").write_text(json.dumps(CONFIG))
+    code, output, errors = forgefield(verb, *words)
+    assert (code, output, errors) == (2, "", f"error: {message}\n")
 
 
 def test_a_script_ends_alike(root, monkeypatch, capsys):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ase
 import ase.build
 import ase.io
 import numpy as np
@@ -31,7 +32,7 @@ def commands(program: str) -> list[str]:
     lines = [
         line.split("#")[0].strip() for page in PAGES for block in blocks(page, "bash") for line in block.split("\n")
     ]
-    return sorted({line for line in lines if line.split(" ")[0] == program})
+    return list(dict.fromkeys(line for line in lines if line.split(" ")[0] == program))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,17 @@ def folder(tmp_path_factory) -> Path:
         (folder / file).write_bytes(b"a dry run does not read it")
     ase.io.write(folder / "molecules.xyz", [ase.build.molecule("CH3CH2OH"), ase.build.molecule("CH3CHO")])
     shutil.copytree(ROOT / "resources/foundation/hcno-gfn2", folder / TRAINED)
+    (folder / "my_run.yaml").write_text(blocks(ROOT / "docs/run_files.md", "yaml")[0])
+    for part, n in {"train": 10, "valid": 3, "test": 3}.items():
+        ase.io.write(folder / f"{part}.extxyz", [labelled(seed) for seed in range(n)])
     return folder
+
+
+def labelled(seed: int) -> ase.Atoms:
+    atoms, rng = ase.build.molecule("CH3CH2OH"), np.random.default_rng(seed)
+    atoms.rattle(0.05, rng=rng)
+    atoms.info["REF_energy"], atoms.arrays["REF_forces"] = -4200.0 + rng.normal(), rng.normal(size=(9, 3))
+    return atoms
 
 
 def forgefield(command: str) -> list[str]:
@@ -81,6 +92,8 @@ def test_workflow_commands_plan_every_stage(folder, command):
 @pytest.mark.parametrize("command", commands("forgefield"))
 def test_other_commands_run(folder, command):
     run(folder, *forgefield(command))
+    if " test " in command:
+        assert (folder / "runs/my_run/metrics.json").exists()
     if " predict " in command:
         frames = ase.io.read(folder / command.split(" ")[-1], ":")
         assert [len(atoms) for atoms in frames] == [9, 7]
@@ -101,7 +114,8 @@ def test_python_examples_run(folder, page):
 def test_examples_of_configuration_are_valid(page):
     for block in blocks(page, "yaml"):
         content = yaml.safe_load(block)
-        load_config(content if "dataset" in content else {"datasets": {"example": content}})
+        is_whole = content.keys() & {"dataset", "train_path"}
+        load_config(content if is_whole else {"datasets": {"example": content}})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -23,6 +23,7 @@ LEVELS = (
     {"trainers"},
     {"evaluation"},
     {"calculators"},
+    {"prepare"},
     {"doctor"},
     {"launch"},
     {"cli"},

@@ -26,6 +26,21 @@ def test_chunks_give_what_numpy_gives_on_everything(chunk):
     assert sums.result() == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_sums_of_parts_joined_in_order_are_the_sums_of_all(parts):
+    """To 12 digits, for total energies too; some parts are empty."""
+    rng = np.random.default_rng(2)
+    reference = rng.normal(-6.2e3, 0.1, 7)
+    predicted = reference + rng.normal(0.0, 0.05, 7)
+    whole, joined = ErrorSums(), ErrorSums()
+    whole.add(reference, predicted)
+    for rows in np.array_split(np.arange(7), parts):
+        part = ErrorSums()
+        part.add(reference[rows], predicted[rows])
+        joined.join(part)
+    assert joined.result() == pytest.approx(whole.result(), rel=1e-13)
+
+
 def test_absent_labels_are_counted_apart():
     sums = ErrorSums()
     sums.add(np.array([[1.0, 2.0, 3.0], [np.nan] * 3]), np.array([[1.5, 2.0, 2.0], [9.0] * 3]))

@@ -15,7 +15,7 @@ sys.path.insert(0, SOURCE)
 
 from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
-from forgefield.errors import reported_errors
+from forgefield.errors import UserError, reported_errors
 
 # A rule's `python` is the one that runs snakemake; a conda environment goes before it.
 os.environ.update(
@@ -32,6 +32,12 @@ shell.prefix(
 with reported_errors():
     CONFIG = load_config(config, folder=os.path.dirname(workflow.configfiles[-1]))
     RUNS = {name: CONFIG.run(name) for name in CONFIG.run_names}
+    for name, run in RUNS.items():
+        if run.output_path:
+            raise UserError(
+                f"output_path: {run.output_path} is for `forgefield train`, and the workflow puts run {name} into"
+                f" results/runs/{name}; remove output_path"
+            )
 
 # The splits that every run evaluates: output files cannot differ between the runs of one rule.
 SPLITS = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from forgefield import __version__
-from forgefield.cli import stages, use
+from forgefield.cli import runs, stages, use
 from forgefield.cli.export import export
 from forgefield.errors import UserError, reported_errors
 
@@ -28,15 +28,15 @@ for verb, function, panel in [
     ("convert", stages.convert, STAGES),
     ("import-model", stages.import_model, STAGES),
     ("statistics", stages.statistics, STAGES),
-    ("train", stages.train, STAGES),
-    ("evaluate", stages.evaluate, STAGES),
-    ("plot", stages.plot, STAGES),
+    ("train", runs.train, STAGES),
+    ("evaluate", runs.evaluate, STAGES),
+    ("test", runs.evaluate, STAGES),
+    ("plot", runs.plot, STAGES),
     ("predict", use.predict, USE),
     ("export", export, USE),
     ("doctor", use.doctor, USE),
 ]:
     app.command(verb, rich_help_panel=panel)(function)
-app.command("test", hidden=True, help="The same as evaluate.")(stages.evaluate)
 
 
 def _print_version(wanted: bool) -> None:

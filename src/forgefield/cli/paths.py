@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from forgefield.config import RunConfig
+
 RESULTS = Path("results")
 
 
@@ -17,5 +19,5 @@ def statistics_file(dataset: str, model: str) -> Path:
     return RESULTS / "statistics" / f"{dataset}-{model}.json"
 
 
-def run_directory(run: str) -> Path:
-    return RESULTS / "runs" / run
+def run_directory(run: RunConfig) -> Path:
+    return Path(run.output_path).expanduser() if run.output_path else RESULTS / "runs" / run.name

@@ -51,7 +51,8 @@ runs:
 
 The top level holds for every run; what stands under a run's name overrides it there. Results are in
 `results/runs/NAME`. Datasets and models can be written in the file, as `small` is, or be files `datasets/NAME.yaml` and
-`models/NAME.yaml` beside it, as `ethanol` is.
+`models/NAME.yaml` beside it, as `ethanol` is. `docs/run_files.md` tells how to train and test from such a file without
+the workflow.
 
 ## Every key
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from forgefield.config import aliases
 from forgefield.config.messages import first_problem
 from forgefield.config.run import Config
 from forgefield.config.yaml import parse_yaml, read_yaml
-from forgefield.errors import UserError
+from forgefield.errors import UserError, named
 
 FOLDERS = ("datasets", "models")
 
@@ -37,14 +38,15 @@ def load_config(
         where = str(source)
         content = _mapping(read_yaml(Path(source)), where)
         folder = Path(source).parent if folder is None else folder
+    changes = [_change(override) for override in overrides]
+    names = aliases.run_names(content | {key: value for key, value, _ in changes if key in ("dataset", "model")})
     if folder is not None:
         _add_entries(content, Path(folder), where)
-    for override in overrides:
-        _apply(content, override)
+    used = _apply(content, changes, names, where)
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
-        raise UserError(f"{where}: {first_problem(error, Config)}") from None
+        raise UserError(f"{where}: {_as_written(first_problem(error, Config), used)}") from None
     try:
         _check_runs(config)
     except UserError as error:
@@ -57,6 +59,7 @@ def _check_runs(config: Config) -> None:
     if config.runs is None and (config.dataset is None or config.model is None):
         return
     pairs: dict[str, tuple[str, str]] = {}
+    places: dict[str, str] = {}
     for name in config.run_names:
         run = config.run(name)
         pair = (run.dataset, run.model)
@@ -64,6 +67,8 @@ def _check_runs(config: Config) -> None:
             raise UserError(
                 f"runs.{name}: the names {'-'.join(pair)} can be read in two ways; rename a dataset or a model"
             )
+        if run.output_path and (other := places.setdefault(run.output_path, name)) != name:
+            raise UserError(f"runs.{name}: output_path is {run.output_path}, as of run {other}; give each its own")
 
 
 def _mapping(content: Any, where: str) -> dict[str, Any]:
@@ -92,17 +97,35 @@ def _add_entries(content: dict[str, Any], folder: Path, where: str) -> None:
             content[kind] = entries | {path.stem: _mapping(read_yaml(path), str(path))}
 
 
-def _apply(content: dict[str, Any], override: str) -> None:
-    """Set one dotted key."""
+Change = tuple[str, Any, str]  # dotted key, value, and the override as it was written
+
+
+def _apply(content: dict[str, Any], changes: Sequence[Change], names: Mapping[str, str], where: str) -> dict[str, str]:
+    """Resolve aliases and make changes; the aliases that were used, by the key they stand for."""
+    used = {alias: aliases.key_of(alias, names) for alias in aliases.ALIASES if alias in content}
+    with named(where):
+        aliases.expand(content, names)
+    seen: dict[str, str] = {}
+    for key, value, override in changes:
+        full = aliases.key_of(key, names)
+        if seen.setdefault(full, key) != key:
+            raise UserError(f"{seen[full]} and {key} are both given, but are the same; remove one")
+        if key in aliases.ALIASES:
+            used[key] = full
+        aliases.put(content, full, aliases.value_of(key, value), override)
+    with named(where):
+        aliases.complete(content, names, set(used))
+    return {key: alias for alias, key in used.items()}
+
+
+def _change(override: str) -> Change:
     key, equals, value = override.partition("=")
     if not equals or not all(key.split(".")):
         raise UserError(f"{override!r}: expected KEY=VALUE, such as training.lr=1e-3")
-    *sections, last = key.split(".")
-    target = content
-    for depth, name in enumerate(sections):
-        if target.get(name) is None:
-            target[name] = {}
-        target = target[name]
-        if not isinstance(target, dict):
-            raise UserError(f"{override!r}: {'.'.join(sections[: depth + 1])} is not a section; it is {target!r}")
-    target[last] = parse_yaml(value, override)
+    return key, parse_yaml(value, override), override
+
+
+def _as_written(problem: str, used: Mapping[str, str]) -> str:
+    """A message about a key with the alias by which the user gave it."""
+    key, colon, rest = problem.partition(":")
+    return f"{used[key]} ({key}){colon}{rest}" if key in used else problem

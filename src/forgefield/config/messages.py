@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from forgefield.config.aliases import ALIASES
 from forgefield.config.base import NAME, OBJECT, SHA256, URL
 
 SYNONYMS = {
@@ -142,6 +143,8 @@ def _nearest_key(location: Location, model: type[BaseModel], prefix: str) -> str
     section = _section(tuple(parents), model)
     here = prefix + "".join(f"{part}." for part in parents)
     own = {name: here + name for name in section.model_fields}
+    if not here and "datasets" in own:  # the whole configuration
+        own |= {alias: alias for alias in ALIASES}
     elsewhere = {path.rpartition(".")[2]: prefix + path for path in key_paths(model)}
     meant = SYNONYMS.get(str(word), str(word))
     for paths in (own, elsewhere):

@@ -37,6 +37,11 @@ class RunKeys(Section):
     """Number of nodes; on a machine without Slurm, of processes that each have so many `devices` there, or with backend
     `fabric` of groups of so many processes."""
 
+    output_path: str | None = None
+    """Directory of the run, in which `forgefield train` also converts the data, imports the model and computes the
+    statistics; for several nodes on a file system that all of them share. Not given: the stages do that, and the run
+    is in `results/runs/NAME`. The workflow has its own place for everything."""
+
     training: TrainingConfig = TrainingConfig()
     """Batches, optimizer, learning rate, loss and when to stop."""
 
@@ -104,7 +109,8 @@ class Config(RunKeys):
 
     runs: Annotated[dict[Name, dict[str, Any]], Field(min_length=1)] | None = None
     """Several runs by name, each with the keys it overrides: any of `dataset`, `model`, `backend`, `parallelism`,
-    `devices`, `n_nodes`, `training`, `evaluation`, `plots`. Not given: one run `{dataset}-{model}-{backend}`."""
+    `devices`, `n_nodes`, `output_path`, `training`, `evaluation`, `plots`. Not given: one run
+    `{dataset}-{model}-{backend}`."""
 
     @property
     def run_names(self) -> list[str]:

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -12,12 +11,10 @@ from typing import Any
 
 import ase.data
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 from forgefield.config.dataset import DatasetConfig
-from forgefield.data.checks import Magnitudes
-from forgefield.data.sources import RejectedFrame, Source, find_files
+from forgefield.data.reading import Reading
+from forgefield.data.sources import Source, find_files
 from forgefield.data.splits import PARTS, split_frames
 from forgefield.data.spool import Spool
 from forgefield.data.store import StoreWriter
@@ -27,7 +24,7 @@ from forgefield.files import sha256_of, sync, write_json
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
 
 
-def convert_dataset(name: str, config: DatasetConfig, output: Path) -> dict[str, Any]:
+def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete: bool = False) -> dict[str, Any]:
     """Read a dataset once, check every frame, and write its stores and report.
 
     Either all of train.h5, valid.h5, test.h5 and conversion.json appear in ``output``, or it stays as it was. Memory
@@ -37,6 +34,8 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path) -> dict[str,
         name: of the dataset.
         config: where the frames are and how to read, split and store them.
         output: directory for the results.
+        complete: whether a frame without a label that others have is a mistake, instead of one that does not count in
+            that label's error.
 
     Returns:
         The report, the content of conversion.json.
@@ -52,7 +51,7 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path) -> dict[str,
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work:
-            report = _convert_in(Path(work), name, config, files)
+            report = _convert_in(Path(work), name, config, files, complete)
             _publish(Path(work), output)
     except OSError as error:
         raise MachineError(f"{output}: cannot be written ({error}); free space or choose another place") from None
@@ -61,59 +60,22 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path) -> dict[str,
     return report
 
 
-def _convert_in(work: Path, name: str, config: DatasetConfig, files: dict[str, list[Path]]) -> dict[str, Any]:
+def _convert_in(
+    work: Path, name: str, config: DatasetConfig, files: dict[str, list[Path]], complete: bool
+) -> dict[str, Any]:
     """Write stores and report into a directory of their own."""
     with Spool(work) as spool:
         reading = Reading(Source(config, list(chain(*files.values()))), spool)
+        if complete:
+            reading.require_complete()
         parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
-        hashes = [sha256_of(file["path"]) for file in reading.source.files]
+        hashes = {str(path): sha256_of(path) for path in chain(*files.values())}
         for part in PARTS:
-            _write_store(work / f"{part}.h5", part, parts[part], name, config, reading, hashes)
-    report = _report(name, config, reading, parts, hashes)
+            own = {str(path): hashes[str(path)] for path in files.get(part, chain(*files.values()))}
+            _write_store(work / f"{part}.h5", part, parts[part], name, config, reading, own)
+    report = _report(name, config, reading, parts, list(hashes.values()))
     write_json(work / "conversion.json", report)
     return report
-
-
-class Reading:
-    """One pass over a source: the usable structures go to the spool, and what the report needs is kept.
-
-    Attributes:
-        source: used up.
-        spool: the usable structures.
-        rejected: the frames left out.
-        sizes, indices: atoms and frame number of each usable structure.
-        labels: how many structures have an energy, forces, a virial.
-        elements: atomic numbers that occur.
-    """
-
-    def __init__(self, source: Source, spool: Spool):
-        self.source, self.spool = source, spool
-        self.rejected: list[RejectedFrame] = []
-        self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
-        sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
-        terminal = sys.stderr.isatty()
-        for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
-            if isinstance(item, RejectedFrame):
-                self.rejected.append(item)
-                continue
-            spool.append(item)
-            magnitudes.add(item)
-            sizes.append(len(item))
-            indices.append(item.source_index)
-            elements.update(item.numbers.tolist())
-            self.labels.update(label for label in self.labels if getattr(item, label) is not None)
-        if not sizes:
-            reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
-            raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
-        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
-        self.warnings = source.warnings + magnitudes.warnings() + self._label_warnings()
-
-    def _label_warnings(self) -> list[str]:
-        n = len(self.sizes)
-        absent = {label: n - self.labels[label] for label in ("energy", "forces")}
-        if self.labels["virial"]:
-            absent["virial"] = n - self.labels["virial"]
-        return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
 
 
 def _split(config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> dict[str, np.ndarray]:
@@ -130,13 +92,22 @@ def _split(config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> 
     return parts
 
 
-def _write_store(path: Path, part: str, positions: np.ndarray, name: str, config, reading: Reading, hashes) -> None:
+def _write_store(
+    path: Path,
+    part: str,
+    positions: np.ndarray,
+    name: str,
+    config: DatasetConfig,
+    reading: Reading,
+    hashes: dict[str, str],
+) -> None:
+    """The structures of one part; ``hashes`` is the sha256 of each file that they come from."""
     max_atoms = int(reading.sizes[positions].max())
     attributes = {
         "dataset": name,
         "split": part,
-        "source": json.dumps([file["path"] for file in reading.source.files]),
-        "source_sha256": json.dumps(hashes),
+        "source": json.dumps(list(hashes)),
+        "source_sha256": json.dumps(list(hashes.values())),
     }
     with StoreWriter(
         path,

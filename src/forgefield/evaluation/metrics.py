@@ -17,7 +17,9 @@ class ErrorSums:
         absent: values without a reference (NaN), which count in nothing else.
         absolute, squared: sums of |error| and error^2.
         largest: the largest |error|.
-        mean, spread: of the reference, its mean and sum of squared deviations from it.
+        origin, offset: of the reference, one of its values, and its mean minus that, which a total energy of -1e5 eV
+            has more digits of than of the mean.
+        spread: the sum of its squared deviations from the mean.
     """
 
     n: int = 0
@@ -25,7 +27,8 @@ class ErrorSums:
     absolute: float = 0.0
     squared: float = 0.0
     largest: float = 0.0
-    mean: float = 0.0
+    origin: float = 0.0
+    offset: float = 0.0
     spread: float = 0.0
 
     def add(self, reference: np.ndarray, predicted: np.ndarray) -> None:
@@ -36,18 +39,37 @@ class ErrorSums:
         if not reference.size:
             return
         error = np.abs(np.asarray(predicted, np.float64)[present] - reference)
-        self.absolute += float(error.sum())
-        self.squared += float((error**2).sum())
-        self.largest = float(np.maximum(self.largest, error.max()))
-        self._add_spread(reference)
+        from_first = reference - reference[0]
+        offset = float(from_first.mean())
+        self.join(
+            ErrorSums(
+                n=reference.size,
+                absolute=float(error.sum()),
+                squared=float((error**2).sum()),
+                largest=float(error.max()),
+                origin=float(reference[0]),
+                offset=offset,
+                spread=float(((from_first - offset) ** 2).sum()),
+            )
+        )
 
-    def _add_spread(self, reference: np.ndarray) -> None:
-        """Chan, Golub and LeVeque (1979): joining means and squared deviations loses no digits to large totals."""
-        n, mean = reference.size, float(reference.mean())
-        step = mean - self.mean
-        self.spread += float(((reference - mean) ** 2).sum()) + step**2 * self.n * n / (self.n + n)
-        self.mean += step * n / (self.n + n)
-        self.n += n
+    def join(self, other: "ErrorSums") -> None:
+        """Add the sums over other values.
+
+        Chan, Golub and LeVeque (1979): joining means and squared deviations loses no digits to large totals.
+        """
+        self.absent += other.absent
+        if not other.n:
+            return
+        if not self.n:
+            self.origin = other.origin
+        n, step = self.n + other.n, other.origin - self.origin + other.offset - self.offset
+        self.absolute += other.absolute
+        self.squared += other.squared
+        self.largest = float(np.maximum(self.largest, other.largest))
+        self.spread += other.spread + step**2 * self.n * other.n / n
+        self.offset += step * other.n / n
+        self.n = n
 
     def result(self) -> dict[str, float | int | None]:
         """n, absent, mae, rmse, r2 and max; None where there is nothing to average or no spread to explain."""

@@ -43,7 +43,8 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         config: the config's ``statistics`` section.
 
     Raises:
-        UserError: an element of the data is unknown to the model, or its energy is not finite or beyond all measure.
+        UserError: an element of the data is unknown to the model, its energy is not finite or beyond all measure, or
+            no two atoms are near each other.
     """
     potential = load_potential(model_dir)
     with Store(train) as store:
@@ -52,6 +53,11 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
         table = np.fromiter(_rows(store, potential, elements), dtype=columns)
     _require_moderate(table, train)
+    if not table["pairs"].any():
+        raise UserError(
+            f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
+            "look at units.length of the dataset, or choose a model with a larger cutoff"
+        )
     return summarize(table, elements, potential, config.outlier_threshold)
 
 

@@ -10,10 +10,11 @@ from forgefield.data.structures import Structure
 READ_AHEAD = 256
 
 
-def iter_structures(store: Store) -> Iterator[Structure]:
-    """All structures in the order of the store, few of them in memory at a time."""
-    for start in range(0, len(store), READ_AHEAD):
-        yield from store.read(slice(start, start + READ_AHEAD))
+def iter_structures(store: Store, rows: range | None = None) -> Iterator[Structure]:
+    """The structures of ``rows``, or all, in the order of the store, few of them in memory at a time."""
+    rows = range(len(store)) if rows is None else rows
+    for start in range(rows.start, rows.stop, READ_AHEAD):
+        yield from store.read(slice(start, min(start + READ_AHEAD, rows.stop)))
 
 
 def reference_energy(structure: Structure) -> float:

@@ -13,6 +13,7 @@ import yaml
 from ase.data import chemical_symbols
 
 from forgefield.config import RunConfig
+from forgefield.data.processes import Processes
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import atomic_file, sha256_of
@@ -27,7 +28,14 @@ BEFORE = "checkpoints-before"
 FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch", "kernels"}
 
 
-def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, output: Path) -> None:
+def connect(config: RunConfig) -> Processes:
+    """The processes that do a run, of which this is one, connected by the run's engine."""
+    return _engine(config.backend).prepare(config)
+
+
+def train_run(
+    config: RunConfig, data: Path, model: Path, statistics: Path, output: Path, processes: Processes | None = None
+) -> None:
     """Train, or continue from the last checkpoint, and write the run's directory.
 
     Writes ``config.yaml``, ``history.csv``, ``checkpoints/`` and, when training is done, ``model/`` with the parameters
@@ -40,13 +48,14 @@ def train_run(config: RunConfig, data: Path, model: Path, statistics: Path, outp
         model: directory of the potential to start from.
         statistics: JSON file with the energy shifts.
         output: the run's directory.
+        processes: those of :func:`connect`, where that was called before.
 
     Raises:
         UserError: settings, data and model do not fit together, or the loss is not finite.
         MachineError: a file cannot be written; the last checkpoint is kept.
     """
     engine = _engine(config.backend)
-    processes = engine.prepare(config)
+    processes = processes or engine.prepare(config)
     potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
     fingerprint = {}

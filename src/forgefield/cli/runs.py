@@ -1,0 +1,137 @@
+"""The verbs about one run: train it, evaluate it, plot it.
+
+The library is imported inside the functions, so that ``--help`` loads no engine.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forgefield.cli.options import ConfigSource, Data, Model, Output, Overrides, RunName, Statistics, Words, load_run
+from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
+from forgefield.config import Config, RunConfig
+
+if TYPE_CHECKING:
+    from forgefield.data.processes import Processes
+    from forgefield.prepare import RunPaths
+
+Work = Callable[[RunConfig, "RunPaths", "Processes | None"], None]
+
+
+def train(
+    words: Words = None,
+    config: ConfigSource = None,
+    run: RunName = None,
+    data: Data = None,
+    model: Model = None,
+    statistics: Statistics = None,
+    output: Output = None,
+    overrides: Overrides = None,
+) -> None:
+    """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
+    whole, settings = load_run(words, config, run, overrides)
+    _do(_train, whole, settings, _paths(settings, data, model, statistics, output))
+
+
+def evaluate(
+    words: Words = None,
+    config: ConfigSource = None,
+    run: RunName = None,
+    data: Data = None,
+    model: Model = None,
+    statistics: Statistics = None,
+    output: Output = None,
+    overrides: Overrides = None,
+) -> None:
+    """Compare a run's model with the reference, beside the model it started from."""
+    whole, settings = load_run(words, config, run, overrides)
+    _do(_evaluate, whole, settings, _paths(settings, data, model, statistics, output))
+
+
+def plot(
+    words: Words = None,
+    config: ConfigSource = None,
+    run: RunName = None,
+    output: Output = None,
+    overrides: Overrides = None,
+) -> None:
+    """Draw a run's parity plots as PNG and SVG."""
+    from forgefield.evaluation.plots import plot_run
+
+    _, settings = load_run(words, config, run, overrides)
+    for path in plot_run(output or run_directory(settings), settings.plots):
+        print(path)
+
+
+def _paths(
+    run: RunConfig, data: Path | None, model: Path | None, statistics: Path | None, output: Path | None
+) -> "RunPaths":
+    """Where the run's inputs are: as given, or beneath ``output_path``, or where the stages put them."""
+    from forgefield.prepare import RunPaths
+
+    if run.output_path is None:
+        return RunPaths(
+            data or dataset_directory(run.dataset),
+            model or model_directory(run.model),
+            statistics or statistics_file(run.dataset, run.model),
+            output or run_directory(run),
+            given=frozenset({"data", "model", "statistics"}),
+        )
+    root = output or run_directory(run)
+    given = {name for name, path in (("data", data), ("model", model), ("statistics", statistics)) if path}
+    return RunPaths(
+        data or root / "data",
+        model or root / "foundation",
+        statistics or root / "statistics.json",
+        root,
+        given=frozenset(given),
+    )
+
+
+def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
+    """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
+    from forgefield import launch
+    from forgefield.prepare import prepare_run, removed_on_error
+
+    if launch.is_started(run):
+        with launch.ended_together(), removed_on_error(paths.output):
+            launch.join(run)
+            _do_together(work, config, run, paths)
+        return
+    with removed_on_error(paths.output):
+        prepare_run(config, run, paths)
+        if launch.process_count(run) > 1:
+            launch.start(run)
+        else:
+            work(run, paths, None)
+
+
+def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
+    """This process's share of the work; process 0 makes the inputs, unless they were there."""
+    from forgefield.prepare import prepare_run
+    from forgefield.trainers.run import connect
+    from forgefield.trainers.shared import require_shared
+
+    processes = connect(run)
+    require_shared(paths.output, processes)
+    if processes.index == 0:
+        prepare_run(config, run, paths)
+    processes.broadcast(None)  # the others wait for it
+    work(run, paths, processes)
+
+
+def _train(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
+    from forgefield.trainers.run import train_run
+
+    train_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
+
+
+def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
+    from forgefield.evaluation.evaluate import evaluate_run
+    from forgefield.evaluation.summary import print_summary
+    from forgefield.trainers.runtime import configure_jax
+
+    configure_jax(precision="float64")
+    evaluate_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
+    if processes is None or processes.index == 0:
+        print_summary(paths.output)

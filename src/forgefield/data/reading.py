@@ -1,0 +1,85 @@
+"""One pass over the frames of a source."""
+
+import sys
+from collections import Counter
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from forgefield.data.checks import Magnitudes
+from forgefield.data.sources import RejectedFrame, Source
+from forgefield.data.spool import Spool
+from forgefield.errors import UserError
+
+REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
+
+
+class Reading:
+    """One pass over a source: the usable structures go to the spool, and what the report needs is kept.
+
+    Attributes:
+        source: used up.
+        spool: the usable structures.
+        rejected: the frames left out.
+        sizes, indices: atoms and frame number of each usable structure.
+        labels: how many structures have an energy, forces, a virial.
+        without: by label, the frame number of the first structure that lacks it.
+        elements: atomic numbers that occur.
+    """
+
+    def __init__(self, source: Source, spool: Spool):
+        self.source, self.spool = source, spool
+        self.rejected: list[RejectedFrame] = []
+        self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
+        self.without: dict[str, int] = {}
+        sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
+        terminal = sys.stderr.isatty()
+        for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
+            if isinstance(item, RejectedFrame):
+                self.rejected.append(item)
+                continue
+            spool.append(item)
+            magnitudes.add(item)
+            sizes.append(len(item))
+            indices.append(item.source_index)
+            elements.update(item.numbers.tolist())
+            present = {label: getattr(item, label) is not None for label in self.labels}
+            self.labels.update(present)
+            self.without = {label: item.source_index for label in present if not present[label]} | self.without
+        if not sizes:
+            reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
+            raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
+        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
+        self.warnings = source.warnings + magnitudes.warnings() + self._label_warnings()
+
+    def require_complete(self) -> None:
+        """Every frame has the energy and forces that others have.
+
+        Raises:
+            UserError: one does not; names it.
+        """
+        for frame in self.rejected:
+            if frame.reason == "no labels":
+                raise UserError(f"{frame.file}, frame {frame.frame}: neither energy nor forces; {REPAIR}")
+        for label in ("energy", "forces"):
+            if not self.labels[label]:
+                keys = ", ".join(self.source.keys.unused) or "none"
+                raise UserError(f"{self.source.name}: no {label} found; set keys.{label}. Keys not read: {keys}")
+            if label in self.without:
+                raise UserError(f"{self._place(self.without[label])}: no {label}, which others have; {REPAIR}")
+
+    def _place(self, index: int) -> str:
+        """File and number in it of a frame of the source."""
+        for file in self.source.files:
+            if index < file["frames"]:
+                break
+            index -= file["frames"]
+        return f"{file['path']}, frame {index}"
+
+    def _label_warnings(self) -> list[str]:
+        n = len(self.sizes)
+        absent = {label: n - self.labels[label] for label in ("energy", "forces")}
+        if self.labels["virial"]:
+            absent["virial"] = n - self.labels["virial"]
+        return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]

@@ -1,0 +1,241 @@
+"""A run file without the workflow: `forgefield train` and `test` as a user, torchrun or Slurm starts them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import ase.io
+import h5py
+import numpy as np
+import pytest
+import yaml
+from ase import Atoms
+
+from forgefield.models.potential import save_potential
+
+FORGEFIELD = Path(sys.executable).with_name("forgefield")
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python")
+SIZES = {"train": 12, "valid": 5, "test": 2}
+RUN = {f"{part}_path": f"{part}.extxyz" for part in SIZES} | {
+    "output_path": "runs/mine",
+    "foundation": "model",
+    "backend": "fabric",
+    "train_batch_size": 6,
+    "max_epochs": 1,
+    "training": {"precision": "float64"},
+}
+GRID = np.stack(np.meshgrid(*[np.arange(2)] * 3), axis=-1).reshape(-1, 3)
+
+
+def frames(n, seed):
+    """Labelled molecules and crystals of 2 to 8 atoms; energies like those of all electrons."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        size = int(rng.integers(2, 9))
+        numbers = rng.choice([1, 8], size)
+        crystal = {"cell": [5.0, 5.5, 6.0], "pbc": True} if i % 3 == 0 else {}
+        atoms = Atoms(numbers, 1.4 * GRID[:size] + rng.uniform(-0.2, 0.2, (size, 3)), **crystal)
+        atoms.info["REF_energy"] = float(sum({1: -13.6, 8: -2040.0}[z] for z in numbers) + rng.normal())
+        atoms.arrays["REF_forces"] = rng.normal(size=(size, 3))
+        yield atoms
+
+
+@pytest.fixture
+def folder(tmp_path, random_mace):
+    """A directory with reference files, a foundation model and my_run.yaml."""
+    for seed, (part, n) in enumerate(SIZES.items()):
+        ase.io.write(tmp_path / f"{part}.extxyz", list(frames(n, seed)))
+    start = replace(random_mace((1, 8)), pretrained=True, energy_shifts={1: -13.0, 8: -2041.0})
+    save_potential(start, tmp_path / "model")
+    (tmp_path / "my_run.yaml").write_text(yaml.safe_dump(RUN))
+    return tmp_path
+
+
+def command(folder, *words, launcher=(), **environment):
+    words = [*map(str, launcher), str(FORGEFIELD), *words]
+    return subprocess.run(words, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def ok(done):
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def results(output):
+    predictions = {}
+    for split in ("valid", "test"):
+        with h5py.File(output / f"predictions_{split}.h5") as file:
+            file.visititems(
+                lambda name, item, split=split: (
+                    predictions.update({f"{split}/{name}": item[()]}) if isinstance(item, h5py.Dataset) else None
+                )
+            )
+    return json.loads((output / "metrics.json").read_text()), predictions
+
+
+def numbers(content, path=()):
+    if isinstance(content, dict):
+        return [pair for key, value in content.items() for pair in numbers(value, (*path, key))]
+    return [(path, content)]
+
+
+def test_train_and_test_with_any_number_of_processes(folder):
+    ok(command(folder, "train", "my_run.yaml", "devices=2", "training.lr=1e-4"))
+    output = folder / "runs/mine"
+    assert yaml.safe_load((output / "config.yaml").read_text())["training"]["lr"] == 1e-4
+    found = []
+    for devices in (1, 2, 3):
+        done = ok(command(folder, "test", "my_run.yaml", f"devices={devices}"))
+        assert done.stdout.count("Errors of mine") == 1
+        assert not list(output.glob(".*"))
+        found.append(results(output))
+    (metrics, predictions), *others = found
+    frames_of_test = ase.io.read(folder / "test.extxyz", ":")
+    np.testing.assert_allclose(predictions["test/reference/energy"], [a.info["REF_energy"] for a in frames_of_test])
+    assert metrics["splits"]["valid"]["finetuned"]["energy"]["n"] == SIZES["valid"]
+    for other_metrics, other_predictions in others:
+        assert other_predictions.keys() == predictions.keys()
+        for name, values in predictions.items():
+            np.testing.assert_allclose(other_predictions[name], values, rtol=1e-12, atol=1e-12, err_msg=name)
+        for (path, value), (_, other) in zip(numbers(metrics), numbers(other_metrics), strict=True):
+            assert other == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), path
+
+
+def test_what_was_made_is_made_again_only_from_something_else(folder):
+    words = ("train", "my_run.yaml", "backend=jax", "training.precision=float32")
+    ok(command(folder, *words))
+    output = folder / "runs/mine"
+    made = [output / "data/train.h5", output / "foundation/model.json", output / "statistics.json"]
+    before = [path.stat().st_mtime_ns for path in made]
+    assert "continues after epoch 1" in ok(command(folder, *words, "max_epochs=2")).stderr
+    assert [path.stat().st_mtime_ns for path in made] == before
+
+    # other test data leave the training what it was
+    ase.io.write(folder / "other.extxyz", list(frames(3, 9)))
+    ok(command(folder, "test", "my_run.yaml", "test_path=other.extxyz"))
+    assert results(output)[0]["splits"]["test"]["finetuned"]["energy"]["n"] == 3
+    assert "continues after epoch 2" in ok(command(folder, *words, "max_epochs=3", "test_path=other.extxyz")).stderr
+    assert made[2].stat().st_mtime_ns == before[2]
+
+
+def test_stores_and_statistics_that_there_are_are_used(folder):
+    ok(command(folder, "train", "my_run.yaml", "backend=jax"))
+    first = folder / "runs/mine"
+    stores = [f"{part}_path={first / 'data' / part}.h5" for part in SIZES]
+    given = ("--statistics", str(first / "statistics.json"))
+    ok(command(folder, "train", "my_run.yaml", "backend=jax", "output_path=runs/other", *stores, *given))
+    other = folder / "runs/other"
+    assert not (other / "statistics.json").exists()
+    assert not (other / "data/conversion.json").exists()
+    assert (other / "history.csv").read_text().splitlines()[0] == (first / "history.csv").read_text().splitlines()[0]
+    weights = "model/weights.safetensors"
+    assert (other / weights).read_bytes() == (first / weights).read_bytes()
+
+
+def test_torchrun_makes_the_inputs_once_and_trains_and_tests(folder):
+    done = ok(command(folder, "train", "my_run.yaml", "devices=2", launcher=TORCHRUN))
+    assert done.stderr.count("epoch 1/1") == 1
+    done = ok(command(folder, "test", "my_run.yaml", "devices=2", launcher=TORCHRUN))
+    assert done.stdout.count("Errors of mine") == 1
+    metrics, predictions = results(folder / "runs/mine")
+    assert metrics["splits"]["valid"]["finetuned"]["energy"]["n"] == SIZES["valid"]
+    assert list(predictions["valid/source_index"]) == list(range(SIZES["train"], SIZES["train"] + SIZES["valid"]))
+
+
+def test_a_directory_that_the_processes_do_not_share(folder):
+    """As on two nodes, each with a disk of its own."""
+    (folder / "b").mkdir()
+    for name in ("my_run.yaml", "model", *(f"{part}.extxyz" for part in SIZES)):
+        (folder / "b" / name).symlink_to(folder / name)
+    script = f'[ "$RANK" = 0 ] || cd b; exec {FORGEFIELD} train my_run.yaml devices=2'
+    words = [*TORCHRUN, "bash", "-c", script]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    errors = {line.split("error: ")[1] for line in done.stderr.splitlines() if line.startswith("error: ")}
+    assert done.returncode != 0
+    assert len(errors) == 1
+    assert "does not see in " in (message := errors.pop())
+    assert str(folder / "b/runs/mine") in message
+    assert "choose a directory on a file system that all nodes share" in message
+    assert not (folder / "runs/mine").exists()
+    assert not (folder / "b/runs/mine").exists()
+
+
+def test_fewer_structures_than_processes_train(folder):
+    ase.io.write(folder / "train.extxyz", list(frames(2, 0)))
+    ok(command(folder, "train", "my_run.yaml", "devices=3"))
+    assert len((folder / "runs/mine/history.csv").read_text().splitlines()) == 2
+
+
+def edited(part, frame, change):
+    """A mistake in one frame of a reference file."""
+
+    def make(folder):
+        atoms = ase.io.read(folder / f"{part}.extxyz", ":")
+        change(atoms[frame])
+        ase.io.write(folder / f"{part}.extxyz", atoms)
+
+    return make
+
+
+def apart(folder):
+    """No two atoms near each other."""
+    atoms = ase.io.read(folder / "train.extxyz", ":")
+    for one in atoms:
+        one.pbc = False
+        one.positions *= 10
+    ase.io.write(folder / "train.extxyz", atoms)
+
+
+def another_architecture(folder):
+    model = folder / "model/model.json"
+    model.write_text(model.read_text().replace('"mace"', '"python"'))
+
+
+MISTAKES = {
+    "no such label": (None, ["datasets.data.keys.energy=my_energy"], "keys.energy: 'my_energy'"),
+    "no label at all": (
+        edited("valid", 2, lambda a: (a.info.clear(), a.arrays.pop("REF_forces"))),
+        [],
+        "valid.extxyz, frame 2: neither energy nor forces; repair or remove it",
+    ),
+    "one label missing": (
+        edited("train", 3, lambda a: a.info.pop("REF_energy")),
+        [],
+        "train.extxyz, frame 3: no energy, which others have",
+    ),
+    "label that is NaN": (
+        edited("valid", 1, lambda a: a.arrays["REF_forces"].__setitem__((0, 0), np.nan)),
+        [],
+        "valid.extxyz, frame 1: forces NaN or infinite at atom 0",
+    ),
+    "unknown element": (edited("train", 2, lambda a: a.numbers.__setitem__(0, 17)), [], "frame 2 has Cl, which"),
+    "unknown element in valid": (
+        edited("valid", 2, lambda a: a.numbers.__setitem__(0, 17)),
+        [],
+        "valid.h5: frame 14 has Cl",
+    ),
+    "no edges": (apart, [], "no two atoms are within the model's cutoff of 3 Å"),
+    "another architecture": (another_architecture, [], "is a model of architecture python, but architecture is mace"),
+    "no such model": (lambda folder: shutil.rmtree(folder / "model"), [], "foundation: model does not exist"),
+    "no such file": (None, ["train_path=trian.extxyz"], "trian.extxyz: no such file; did you mean train.extxyz?"),
+    "unknown key": (None, ["trainin.lr=1"], "my_run.yaml: trainin: unknown key; did you mean training?"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_ends_before_training_in_one_line_and_leaves_nothing(folder, mistake):
+    make, words, message = MISTAKES[mistake]
+    if make:
+        make(folder)
+    done = command(folder, "train", "my_run.yaml", "devices=2", *words)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert done.returncode == 2, done.stderr
+    assert len(errors) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert message in errors[0]
+    assert done.stdout == ""
+    assert not (folder / "runs/mine").exists()
