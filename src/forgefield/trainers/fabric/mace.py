@@ -5,6 +5,7 @@ import torch
 from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import default_dtype, exact_forces
 from forgefield.models.potential import Potential
+from forgefield.trainers.fabric.autocast import without_autocast
 from forgefield.trainers.fabric.graphs import TorchGraph
 from forgefield.trainers.fabric.models import Predicted
 
@@ -18,6 +19,9 @@ class MaceModel(torch.nn.Module):
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__()
         self.network = exact_forces(to_torch(potential, dtype))
+        for block in (*(p.symmetric_contractions for p in self.network.products), *self.network.readouts):
+            # with autocast the first ones would fail, and energies be added up in bfloat16
+            without_autocast(block)
         self._names = tuple(potential.parameters)
 
     def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
