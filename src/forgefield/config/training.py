@@ -18,7 +18,11 @@ from forgefield.config.base import (
 
 def _lightning_name(precision: Any) -> Any:
     """What Lightning calls a precision, as it is called here."""
-    return {"32-true": "float32", "64-true": "float64"}.get(precision, precision) if isinstance(precision, str) else precision
+    return (
+        {"32-true": "float32", "64-true": "float64"}.get(precision, precision)
+        if isinstance(precision, str)
+        else precision
+    )
 
 
 class Schedule(Section):

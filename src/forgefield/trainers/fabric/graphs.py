@@ -54,8 +54,7 @@ def micro_batches(batch: TorchBatch, count: int) -> list[TorchBatch]:
     nearest = (work - wanted[:, None]).abs().argmin(dim=1)
     cuts = sorted({0, *nearest.tolist(), len(n_edges)})
     return [
-        _structures(batch, slice(a, b), slice(atoms[a], atoms[b]), slice(edges[a], edges[b]))
-        for a, b in pairwise(cuts)
+        _structures(batch, slice(a, b), slice(atoms[a], atoms[b]), slice(edges[a], edges[b])) for a, b in pairwise(cuts)
     ]
 
 
