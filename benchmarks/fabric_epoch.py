@@ -1,4 +1,4 @@
-"""Times whole trainings by backend fabric beside ``mace_run_train`` and ``flashcart-train``, and on one and two devices.
+"""Times trainings by backend fabric beside ``mace_run_train`` and ``flashcart-train``, and on one and two devices.
 
 Run ``python benchmarks/fabric_epoch.py --help`` from the repository's root; docs/performance.md explains the method.
 """
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -98,7 +99,7 @@ def timed(program: str, words: list[str], training: Training, folder: Path) -> d
     ends = content["steps"][training.steps - 1 :: training.steps]
     if len(content["steps"]) != training.steps * training.epochs:
         raise SystemExit(f"{program}: {len(content['steps'])} steps, expected {training.steps * training.epochs}")
-    epochs = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    epochs = [after - before for before, after in pairwise(ends)]
     return {
         "epoch": median(epochs),
         "first_step": content["steps"][0] - start,

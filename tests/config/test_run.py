@@ -58,6 +58,12 @@ def test_a_configuration_for_one_stage_need_not_name_a_run(given):
         (["dataset=ethanole"], "dataset: datasets has no entry 'ethanole'; did you mean ethanol?"),
         (["model=large"], "model: models has no entry 'large'; expected one of: small"),
         (["training.batching=dynamic"], "training.batching is dynamic, but backend is jax"),
+        (
+            ["training.optimizer=muon"],
+            "training.optimizer is muon, but backend is jax; write adamw, or backend: fabric",
+        ),
+        (["training.precision=bf16-mixed"], "bf16-mixed, but backend is jax; write float32, or backend: fabric"),
+        (["training.micro_batches=4"], "training.micro_batches is 4, but backend is jax; write 1, or backend: fabric"),
         (["backend=fabric", "parallelism=mpi"], "parallelism is mpi, but backend fabric has its own"),
         (["backend=fabric", "training.kernels=cuequivariance"], "training.kernels is cuequivariance, but backend is"),
         (["parallelism=single", "devices=2"], "parallelism is single, but devices x n_nodes is 2"),

@@ -163,7 +163,10 @@ def _refuse_for_jax(training: TrainingConfig) -> None:
 
 
 def _check_warmup(where: str, training: TrainingConfig, n_train: Any) -> None:
-    """The warm-up, and what is constant after it, must end before training does; where ``n_train`` is no count, the length is not known yet."""
+    """The warm-up, and what is constant after it, must end before training does.
+
+    Where ``n_train`` is no count, the length is not known yet.
+    """
     if isinstance(n_train, int):
         steps = training.epochs * -(-n_train // training.batch)
         before, names = training.schedule.warmup_steps, "warmup_steps"

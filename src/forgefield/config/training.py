@@ -16,13 +16,12 @@ from forgefield.config.base import (
 )
 
 
-def _lightning_name(precision: Any) -> Any:
+LIGHTNING_NAMES = {"32-true": "float32", "64-true": "float64"}
+
+
+def _own_name(precision: Any) -> Any:
     """What Lightning calls a precision, as it is called here."""
-    return (
-        {"32-true": "float32", "64-true": "float64"}.get(precision, precision)
-        if isinstance(precision, str)
-        else precision
-    )
+    return LIGHTNING_NAMES.get(precision, precision) if isinstance(precision, str) else precision
 
 
 class Schedule(Section):
@@ -122,8 +121,8 @@ class TrainingConfig(Section):
     """Decay of the exponential moving average of the parameters, which validation and the final model use. `null`: no
     average."""
 
-    precision: Annotated[Literal["float32", "float64", "bf16-mixed"], BeforeValidator(_lightning_name)] = "float32"
-    """Floating-point type of training: `float32` (also `32-true`), `float64` (also `64-true`), or `bf16-mixed` (only for
+    precision: Annotated[Literal["float32", "float64", "bf16-mixed"], BeforeValidator(_own_name)] = "float32"
+    """Floating-point type of training: `float32` (or `32-true`), `float64` (or `64-true`), or `bf16-mixed` (only for
     backend `fabric`): parameters and optimizer in float32, matrix products in bfloat16."""
 
     kernels: Literal["auto", "reference", "cuequivariance"] = "auto"
