@@ -15,7 +15,6 @@ from forgefield.config.base import (
     Seed,
 )
 
-
 LIGHTNING_NAMES = {"32-true": "float32", "64-true": "float64"}
 
 
