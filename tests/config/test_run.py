@@ -58,6 +58,15 @@ def test_a_configuration_for_one_stage_need_not_name_a_run(given):
         (["dataset=ethanole"], "dataset: datasets has no entry 'ethanole'; did you mean ethanol?"),
         (["model=large"], "model: models has no entry 'large'; expected one of: small"),
         (["training.batching=dynamic"], "training.batching is dynamic, but backend is jax"),
+        (
+            ["training.optimizer=muon"],
+            "training.optimizer is muon, but backend is jax; write adamw, or",
+        ),
+        (
+            ["training.precision=bf16-mixed"],
+            "training.precision is bf16-mixed, but backend is jax; write float32,",
+        ),
+        (["training.micro_batches=4"], "training.micro_batches is 4, but backend is jax; write 1, or backend: fabric"),
         (["backend=fabric", "parallelism=mpi"], "parallelism is mpi, but backend fabric has its own"),
         (["backend=fabric", "training.kernels=cuequivariance"], "training.kernels is cuequivariance, but backend is"),
         (["parallelism=single", "devices=2"], "parallelism is single, but devices x n_nodes is 2"),
@@ -65,6 +74,11 @@ def test_a_configuration_for_one_stage_need_not_name_a_run(given):
         (
             ["parallelism=mpi", "devices=2", "n_nodes=8"],
             "training.batch is 8, not a multiple of devices x n_nodes = 16",
+        ),
+        (["training.schedule={kind: constant, constant_steps: 4}"], "training.schedule: constant_steps is given, but"),
+        (
+            ["training={epochs: 10, batch: 8, schedule: {warmup_steps: 30, constant_steps: 100}}"],
+            "training.schedule.warmup_steps + constant_steps: expected fewer than the 130 steps of training",
         ),
         (
             ["training={epochs: 10, batch: 8, schedule: {warmup_steps: 130}}"],

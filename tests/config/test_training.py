@@ -13,6 +13,14 @@ def test_whole_numbers(value):
     assert TrainingConfig(epochs=value).epochs == 20
 
 
+@pytest.mark.parametrize(
+    ("name", "own"), [("32-true", "float32"), ("64-true", "float64"), ("bf16-mixed", "bf16-mixed")]
+)
+def test_precisions_by_the_names_that_lightning_has(name, own):
+    training = TrainingConfig(precision=name)
+    assert (training.precision, training.dtype) == (own, "float64" if own == "float64" else "float32")
+
+
 def test_null_turns_off():
     config = TrainingConfig(ema=None, clip_norm=None, early_stopping=None)
     assert (config.ema, config.clip_norm, config.early_stopping) == (None, None, None)

@@ -81,6 +81,8 @@ class RunConfig(RunKeys):
             )
         if self.backend == "jax" and training.batching == "dynamic":
             raise ValueError("training.batching is dynamic, but backend is jax; write fixed, or backend: fabric")
+        if self.backend == "jax":
+            _refuse_for_jax(training)
         if self.backend == "fabric" and training.kernels != "auto":
             raise ValueError(f"training.kernels is {training.kernels}, but backend is fabric; write auto")
         if self.parallelism == "single" and self.n_devices > 1:
@@ -161,14 +163,34 @@ def _check_architecture(where: str, run: RunConfig, model: ModelConfig) -> None:
         )
 
 
+def _refuse_for_jax(training: TrainingConfig) -> None:
+    """What only PyTorch does. Muon in optax keeps its matrices in their own precision, in PyTorch in bfloat16."""
+    for key, value, other in (
+        ("optimizer", "muon", "adamw"),
+        ("precision", "bf16-mixed", "float32"),
+    ):
+        if getattr(training, key) == value:
+            raise ValueError(f"training.{key} is {value}, but backend is jax; write {other}, or backend: fabric")
+    if training.micro_batches > 1:
+        raise ValueError(
+            f"training.micro_batches is {training.micro_batches}, but backend is jax; write 1, or backend: fabric"
+        )
+
+
 def _check_warmup(where: str, training: TrainingConfig, n_train: Any) -> None:
-    """The warm-up must end before training does; where ``n_train`` is no count, the length is not known yet."""
+    """The warm-up, and what is constant after it, must end before training does.
+
+    Where ``n_train`` is no count, the length is not known yet.
+    """
     if isinstance(n_train, int):
         steps = training.epochs * -(-n_train // training.batch)
-        if training.schedule.warmup_steps >= steps:
+        before, names = training.schedule.warmup_steps, "warmup_steps"
+        if training.schedule.constant_steps:
+            before, names = before + training.schedule.constant_steps, "warmup_steps + constant_steps"
+        if before >= steps:
             raise UserError(
-                f"{where}training.schedule.warmup_steps: expected fewer than the {steps} steps of training"
-                f" ({training.epochs} epochs), found {training.schedule.warmup_steps}"
+                f"{where}training.schedule.{names}: expected fewer than the {steps} steps of training"
+                f" ({training.epochs} epochs), found {before}"
             )
 
 

@@ -1,8 +1,8 @@
 """``training``: batches, optimizer, learning rate, loss and when to stop."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from forgefield.config.base import (
     AsNumber,
@@ -15,6 +15,13 @@ from forgefield.config.base import (
     Seed,
 )
 
+LIGHTNING_NAMES = {"32-true": "float32", "64-true": "float64"}
+
+
+def _own_name(precision: Any) -> Any:
+    """What Lightning calls a precision, as it is called here."""
+    return LIGHTNING_NAMES.get(precision, precision) if isinstance(precision, str) else precision
+
 
 class Schedule(Section):
     """How the learning rate changes from step to step."""
@@ -25,8 +32,17 @@ class Schedule(Section):
     warmup_steps: NonNegativeInteger = 0
     """Optimizer steps in which the learning rate first rises linearly to `lr`."""
 
+    constant_steps: NonNegativeInteger = 0
+    """Optimizer steps at `lr` between the rise and the fall, for `cosine` and `exponential`."""
+
     final_fraction: Annotated[float, Field(gt=0, le=1), AsNumber] = 0.01
     """Learning rate at the end as a fraction of `lr`, for `cosine` and `exponential`."""
+
+    @model_validator(mode="after")
+    def _constant_before_a_fall(self) -> Self:
+        if self.constant_steps and self.kind == "constant":
+            raise ValueError("constant_steps is given, but kind is constant, without a fall; leave it out")
+        return self
 
 
 class Loss(Section):
@@ -77,11 +93,16 @@ class TrainingConfig(Section):
     epochs: PositiveInteger = 100
     """Largest number of passes over the training structures."""
 
-    optimizer: Literal["adam", "adamw"] = "adam"
-    """`adam`, or `adamw` for decoupled weight decay."""
+    micro_batches: PositiveInteger = 1
+    """Gradient accumulation (only for backend `fabric`): parts in which each device computes its structures of a batch,
+    one after the other; changes memory and speed, not results."""
+
+    optimizer: Literal["adam", "adamw", "muon"] = "adam"
+    """`adam`, `adamw` for decoupled weight decay, or `muon` (only for backend `fabric`): Muon for weight matrices,
+    AdamW for all other parameters."""
 
     weight_decay: NonNegative = 0.0
-    """Weight decay per step, in units of the learning rate (`adamw` only)."""
+    """Weight decay per step, in units of the learning rate (`adamw` and `muon` only)."""
 
     lr: Positive = 1e-3
     """Largest learning rate."""
@@ -99,8 +120,9 @@ class TrainingConfig(Section):
     """Decay of the exponential moving average of the parameters, which validation and the final model use. `null`: no
     average."""
 
-    precision: Literal["float32", "float64"] = "float32"
-    """Floating-point type of training."""
+    precision: Annotated[Literal["float32", "float64", "bf16-mixed"], BeforeValidator(_own_name)] = "float32"
+    """Floating-point type of training: `float32` (or `32-true`), `float64` (or `64-true`), or `bf16-mixed` (only for
+    backend `fabric`): parameters and optimizer in float32, matrix products in bfloat16."""
 
     kernels: Literal["auto", "reference", "cuequivariance"] = "auto"
     """What evaluates MACE's products and convolutions (only for backend `jax`); changes speed, not results. `auto`:
@@ -120,3 +142,8 @@ class TrainingConfig(Section):
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError("weight_decay is given, but optimizer is adam; write optimizer: adamw")
         return self
+
+    @property
+    def dtype(self) -> Literal["float32", "float64"]:
+        """The type of parameters and data."""
+        return "float64" if self.precision == "float64" else "float32"

@@ -13,6 +13,7 @@ def schedule(
     kind: Literal["constant", "cosine", "exponential"] = "constant",
     *,
     warmup_steps: int = 0,
+    constant_steps: int = 0,
     final_fraction: float = 0.01,
 ) -> optax.Schedule:
     """Learning rate by step: a linear rise over ``warmup_steps``, then constant or falling to ``final_fraction * lr``.
@@ -22,15 +23,18 @@ def schedule(
         total_steps: steps of the whole training, warm-up included; the final value is reached at the last one.
         kind: the shape after the warm-up.
         warmup_steps: steps of the linear rise.
+        constant_steps: steps at ``lr`` before the fall.
         final_fraction: the last learning rate as a share of ``lr``; not for ``constant``.
     """
-    decay_steps = max(total_steps - warmup_steps - 1, 1)
+    decay_steps = max(total_steps - warmup_steps - constant_steps - 1, 1)
     if kind == "constant":
         main = optax.constant_schedule(lr)
     elif kind == "cosine":
         main = optax.cosine_decay_schedule(lr, decay_steps, alpha=final_fraction)
     else:
         main = optax.exponential_decay(lr, decay_steps, final_fraction, end_value=final_fraction * lr)
+    if constant_steps:
+        main = optax.join_schedules([optax.constant_schedule(lr), main], [constant_steps])
     if warmup_steps:
         rise = optax.linear_schedule(lr / (warmup_steps + 1), lr, warmup_steps)
         main = optax.join_schedules([rise, main], [warmup_steps])

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from labelled_data import labelled_structures, run_config
 
 from forgefield.data.loaders import StructureList
@@ -69,9 +70,17 @@ def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
     assert all(np.any(other.params[name] != start[name]) for name in start)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_continues_bit_for_bit(trainer, tmp_path, precision):
-    data, settings = labelled_structures(6), {"batch": 4, "epochs": 3, "precision": precision}
+@pytest.mark.parametrize(
+    ("precision", "others"),
+    [
+        ("float32", {}),
+        ("float64", {}),
+        ("bf16-mixed", {}),
+        ("float64", {"optimizer": "muon", "weight_decay": 0.01, "micro_batches": 3, "clip_norm": 0.1}),
+    ],
+)
+def test_continues_bit_for_bit(trainer, tmp_path, precision, others):
+    data, settings = labelled_structures(6), {"batch": 4, "epochs": 3, "precision": precision} | others
     straight = trainer(tmp_path / "straight", data, data[:3], **settings)
     straight.train(3)
     first = trainer(tmp_path / "stopped", data, data[:3], **settings)
@@ -83,7 +92,7 @@ def test_continues_bit_for_bit(trainer, tmp_path, precision):
     second.train(3)
     for one, other in ((straight.params, second.params), (straight.best_params, second.best_params)):
         for name, value in one.items():
-            assert value.dtype == np.dtype(precision)
+            assert value.dtype == np.dtype("float64" if precision == "float64" else "float32")
             np.testing.assert_array_equal(other[name], value)
     times = {"seconds": 0, "data_wait_ms_per_step": 0}
     for one, other in zip(straight.history, second.history, strict=True):
@@ -99,6 +108,45 @@ def test_float64_is_really_in_effect(trainer, tmp_path):
         losses.append(made.history[0]["train_loss"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert [loss == float(np.float32(loss)) for loss in losses] == [True, False]
+
+
+@pytest.mark.parametrize("others", [{}, {"clip_norm": 0.01, "ema": 0.5}, {"optimizer": "adamw", "weight_decay": 0.1}])
+def test_micro_batches_change_nothing(trainer, tmp_path, others):
+    data = labelled_structures(11)
+    found = []
+    for parts in (1, 2, 5):
+        made = trainer(tmp_path / str(parts), data, data[:4], batch=4, epochs=4, micro_batches=parts, **others)
+        seen = []
+        made._model.register_forward_pre_hook(lambda _, inputs, seen=seen: seen.append(len(inputs[0].n_atoms)))
+        made.train(1)
+        training = seen[:-1]  # without the one batch of validation
+        assert sum(training) == 11
+        assert max(training) == {1: 4, 2: 2, 5: 1}[parts]
+        made.train(4)
+        found.append(made)
+    first, *others = found
+    for other in others:
+        for column in COLUMNS:
+            assert [r[column] for r in other.history] == pytest.approx([r[column] for r in first.history], rel=1e-12)
+        for name, value in first.params.items():
+            np.testing.assert_allclose(other.params[name], value, rtol=1e-12, atol=1e-13, err_msg=name)
+
+
+def test_mixed_precision_multiplies_in_bfloat16_and_keeps_float32(trainer, tmp_path):
+    data, found = labelled_structures(6), {}
+    for precision in ("float32", "bf16-mixed"):
+        made = trainer(tmp_path / precision, data, data[:3], batch=6, epochs=1, precision=precision)
+        linear = made._model.network.interactions[1].linear
+        seen = []
+        linear.register_forward_hook(lambda module, inputs, output, seen=seen: seen.append(output.dtype))
+        made.train(1)
+        assert set(seen) == {torch.float32 if precision == "float32" else torch.bfloat16}
+        assert {v.dtype for k, v in made._arrays().items() if k != "step"} == {np.dtype("float32")}
+        found[precision] = made.history[0]
+    for column in COLUMNS[1:]:
+        one, other = (row[column] for row in found.values())
+        assert other != one
+        assert other == pytest.approx(one, rel=0.03)
 
 
 def test_a_checkpoint_of_another_model_is_refused(trainer, tmp_path):

@@ -5,6 +5,7 @@ import torch
 from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import exact_forces
 from forgefield.models.potential import Potential
+from forgefield.models.pytorch.autocast import without_autocast
 from forgefield.models.pytorch.building import default_dtype
 from forgefield.models.pytorch.graphs import TorchGraph
 from forgefield.models.pytorch.interface import Predicted
@@ -19,6 +20,9 @@ class MaceModel(torch.nn.Module):
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__()
         self.network = exact_forces(to_torch(potential, dtype))
+        for block in (*(p.symmetric_contractions for p in self.network.products), *self.network.readouts):
+            # with autocast the first ones would fail, and energies be added up in bfloat16
+            without_autocast(block)
         self._names = tuple(potential.parameters)
 
     def forward(self, graph: TorchGraph, virial: bool) -> Predicted:

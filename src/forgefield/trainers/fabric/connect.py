@@ -16,7 +16,7 @@ from lightning.fabric.strategies import DDPStrategy
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
 
-PRECISIONS = {"float32": "32-true", "float64": "64-true"}
+PRECISIONS = {"float32": "32-true", "float64": "64-true", "bf16-mixed": "bf16-mixed"}
 
 
 class ExactDDP(DDPStrategy):

@@ -10,14 +10,14 @@ from forgefield.config.training import Schedule, TrainingConfig
 
 
 def schedule(lr: float, total_steps: int, settings: Schedule) -> Callable[[int], float]:
-    """Learning rate by step, counted from 0: a linear rise, then constant or falling to ``final_fraction * lr``."""
-    warmup, final = settings.warmup_steps, settings.final_fraction
-    decay_steps = max(total_steps - warmup - 1, 1)
+    """Learning rate by step, counted from 0: a linear rise, then constant and falling to ``final_fraction * lr``."""
+    warmup, constant, final = settings.warmup_steps, settings.constant_steps, settings.final_fraction
+    decay_steps = max(total_steps - warmup - constant - 1, 1)
 
     def at(step: int) -> float:
         if step < warmup:
             return lr * (1 + step) / (warmup + 1)
-        done = min((step - warmup) / decay_steps, 1.0)
+        done = min(max(step - warmup - constant, 0) / decay_steps, 1.0)
         if settings.kind == "cosine":
             return lr * (final + (1 - final) * 0.5 * (1 + math.cos(math.pi * done)))
         return lr * final**done if settings.kind == "exponential" else lr
@@ -25,11 +25,25 @@ def schedule(lr: float, total_steps: int, settings: Schedule) -> Callable[[int],
     return at
 
 
-def optimizer(training: TrainingConfig, params: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    """Adam or AdamW; the learning rate is set before each step."""
+def optimizers(
+    training: TrainingConfig, params: Iterable[torch.nn.Parameter], not_by_muon: Iterable[torch.nn.Parameter] = ()
+) -> list[torch.optim.Optimizer]:
+    """Adam, AdamW, or Muon and AdamW, which share the parameters; the learning rate is set before each step.
+
+    Muon changes matrices, parameters of two dimensions, other than ``not_by_muon``; AdamW changes the rest. Muon's
+    steps are scaled to the size of AdamW's, so that one learning rate serves both.
+    """
+    params, settings = list(params), {"lr": training.lr, "weight_decay": training.weight_decay}
+    if training.optimizer == "adam":
+        return [torch.optim.Adam(params, lr=training.lr)]
     if training.optimizer == "adamw":
-        return torch.optim.AdamW(params, lr=training.lr, weight_decay=training.weight_decay)
-    return torch.optim.Adam(params, lr=training.lr)
+        return [torch.optim.AdamW(params, **settings)]
+    apart = {id(p) for p in not_by_muon}
+    matrices = [p for p in params if p.dim() == 2 and id(p) not in apart]
+    chosen = {id(p) for p in matrices}
+    others = [p for p in params if id(p) not in chosen]
+    made = [torch.optim.Muon(matrices, **settings, adjust_lr_fn="match_rms_adamw")] if matrices else []
+    return [*made, torch.optim.AdamW(others, **settings)] if others else made
 
 
 def clip_gradients(params: Iterable[torch.nn.Parameter], clip_norm: float | None) -> Tensor:

@@ -1,6 +1,6 @@
 """What a training step changes, and its form in a checkpoint."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +18,13 @@ class TrainState:
 
     Attributes:
         params: the model's parameters by the potential's names.
-        optimizer: over these parameters, in this order.
+        optimizers: that share these parameters.
         average: moving average of the parameters; None where none is kept.
         step: optimizer steps done.
     """
 
     params: dict[str, torch.nn.Parameter]
-    optimizer: torch.optim.Optimizer
+    optimizers: Sequence[torch.optim.Optimizer]
     average: dict[str, Tensor] | None
     step: int = 0
 
@@ -52,12 +52,13 @@ class TrainState:
         self.step = int(arrays["step"])
         moments = {key.split("/")[1] for key in arrays if key.startswith("optimizer/")}
         by_key = {moment: _section(arrays, f"optimizer/{moment}") for moment in sorted(moments)}
-        states = {
-            i: {moment: torch.from_numpy(values[name]) for moment, values in by_key.items()}
-            for i, name in enumerate(self.params)
-        }
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": states, "param_groups": groups})
+        for optimizer in self.optimizers:
+            states = {
+                i: {moment: torch.from_numpy(values[name]) for moment, values in by_key.items() if name in values}
+                for i, name in enumerate(self._names(optimizer))
+            }
+            groups = optimizer.state_dict()["param_groups"]
+            optimizer.load_state_dict({"state": states, "param_groups": groups})
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -79,10 +80,16 @@ class TrainState:
     def _moments(self) -> dict[str, dict[str, Tensor]]:
         """The optimizer's tensors, by ``optimizer/key`` and parameter."""
         sections: dict[str, dict[str, Tensor]] = {}
-        for name, parameter in self.params.items():
-            for key, value in self.optimizer.state[parameter].items():
-                sections.setdefault(f"optimizer/{key}", {})[name] = value
+        for optimizer in self.optimizers:
+            for name in self._names(optimizer):
+                for key, value in optimizer.state[self.params[name]].items():
+                    sections.setdefault(f"optimizer/{key}", {})[name] = value
         return sections
+
+    def _names(self, optimizer: torch.optim.Optimizer) -> list[str]:
+        """The parameters of one of the optimizers, in its order."""
+        names = {id(parameter): name for name, parameter in self.params.items()}
+        return [names[id(parameter)] for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def host_copies(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:

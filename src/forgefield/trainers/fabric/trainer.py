@@ -17,9 +17,9 @@ from forgefield.models.potential import Potential
 from forgefield.models.pytorch.interface import torch_model
 from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
 from forgefield.trainers.fabric.evaluation import evaluate
-from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch
+from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch, micro_batches
 from forgefield.trainers.fabric.losses import error_sums, per_structure
-from forgefield.trainers.fabric.optimizers import clip_gradients, optimizer, schedule, update_average
+from forgefield.trainers.fabric.optimizers import clip_gradients, optimizers, schedule, update_average
 from forgefield.trainers.fabric.processes import FabricProcesses
 from forgefield.trainers.fabric.state import TrainState, host_copies
 
@@ -59,15 +59,17 @@ class FabricTrainer(EpochTrainer):
         self._training = training
         self._neighbors = DirectedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts)
         self._fabric = processes.fabric
-        model = torch_model(potential, getattr(torch, training.precision))
+        model = torch_model(potential, getattr(torch, training.dtype))
         params = model.potential_parameters()
         model.requires_grad_(False)
         for parameter in params.values():
             parameter.requires_grad_(True)
-        own_optimizer = optimizer(training, params.values())
-        self._model, self._optimizer = self._fabric.setup(model, own_optimizer)
+        # a model may say, as FlashCart's do, which of its matrices are no linear maps
+        not_by_muon = getattr(model, "non_muon_parameters", tuple)()
+        own_optimizers = optimizers(training, params.values(), not_by_muon)
+        self._model, *self._optimizers = self._fabric.setup(model, *own_optimizers)
         average = None if training.ema is None else {k: p.detach().clone() for k, p in params.items()}
-        self._state = TrainState(params, own_optimizer, average)
+        self._state = TrainState(params, own_optimizers, average)
         self._best = self._state.validated()
         if processes.count > 1:
             self._restore(processes.broadcast(self._arrays()), Path("process 0"))
@@ -107,7 +109,7 @@ class FabricTrainer(EpochTrainer):
         with Prefetch(loader.epoch(epoch)) as batches, self._fabric.init_tensor():
             timed = Timed(batches)
             for loaded in timed:
-                loss, norm = self._gradients(self._fabric.to_device(loaded.batch))
+                loss, norm = self._gradients(loaded.batch)
                 losses.append(loss)
                 if not (math.isfinite(loss) and math.isfinite(norm)):
                     raise NotFiniteError(f"step {len(losses)}", loader.frames(loaded.rows))
@@ -118,11 +120,14 @@ class FabricTrainer(EpochTrainer):
     def _gradients(self, batch: TorchBatch) -> tuple[float, float]:
         """Leave the gradients of a batch of all processes; returns its loss, and their norm before clipping."""
         training, params = self._training, self._state.params.values()
-        self._optimizer.zero_grad()
-        # the sum of all processes' losses is the mean over the batch, however unequal their parts are
-        loss = self._losses(batch).sum() / training.batch
-        self._fabric.backward(loss)
-        loss = loss.detach()
+        loss = torch.zeros((), device=self._fabric.device)
+        for parameter in params:
+            parameter.grad = None
+        for part in micro_batches(batch, training.micro_batches):
+            # the sum of all processes' losses is the mean over the batch, however unequal their parts are
+            own = self._losses(self._fabric.to_device(part)).sum() / training.batch
+            self._fabric.backward(own)
+            loss += own.detach()
         for parameter in params:
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
             if parameter.grad is None:
@@ -133,9 +138,10 @@ class FabricTrainer(EpochTrainer):
     def _update(self) -> None:
         """One optimizer step with these gradients."""
         state = self._state
-        for group in state.optimizer.param_groups:
-            group["lr"] = self._schedule(state.step)
-        self._optimizer.step()
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = self._schedule(state.step)
+            optimizer.step()
         state.step += 1
         if state.average is not None:
             update_average(state.average, state.params, self._training.ema, state.step)
@@ -159,7 +165,7 @@ class FabricTrainer(EpochTrainer):
         return self._training.loss.virial > 0 and any(x.source.has_virial for x in self._loaders.values())
 
     def _lr(self) -> float:
-        return self._state.optimizer.param_groups[0]["lr"]
+        return self._state.optimizers[0].param_groups[0]["lr"]
 
     # -- parameters and files ------------------------------------------------------------------------------------
 
@@ -176,4 +182,4 @@ class FabricTrainer(EpochTrainer):
     def _loader(self, source: Source, batch: int, **settings: Any) -> BatchLoader:
         own = self._processes
         settings |= {"parts": own.parts, "local_parts": own.local_parts, "processes": own}
-        return BatchLoader(source, self._neighbors, batch, dtype=np.dtype(self._training.precision), **settings)
+        return BatchLoader(source, self._neighbors, batch, dtype=np.dtype(self._training.dtype), **settings)

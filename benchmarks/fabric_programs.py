@@ -1,0 +1,136 @@
+"""The same training as three programs are told of it: ``forgefield train``, ``mace_run_train``, ``flashcart-train``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ase
+import ase.io
+import numpy as np
+import yaml
+from ase.data import chemical_symbols
+from systems import bpa
+
+SPLITS = ("train", "valid", "test")
+CUTOFF, LR, EMA = 5.0, 1e-3, 0.99
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained.
+
+    Attributes:
+        structures: by split.
+        batch: structures of a step, and of an evaluation at once.
+        channels: of the node features, all scalars.
+    """
+
+    structures: dict[str, int]
+    batch: int
+    epochs: int
+    precision: str
+    channels: int
+
+    @property
+    def steps(self) -> int:
+        """Steps of an epoch."""
+        return -(-self.structures["train"] // self.batch)
+
+
+def write_data(training: Training, folder: Path) -> tuple[list[str], str]:
+    """Frames with made-up labels, which cost as much as any; returns their elements, and where they come from."""
+    system, generator = bpa(), np.random.default_rng(0)
+    for split in SPLITS:
+        frames = []
+        for i in generator.integers(len(system.pool), size=training.structures[split]):
+            structure = system.pool[i]
+            atoms = ase.Atoms(structure.numbers, structure.positions)
+            atoms.info["REF_energy"] = float(generator.normal())
+            atoms.arrays["REF_forces"] = generator.normal(size=structure.positions.shape)
+            frames.append(atoms)
+        ase.io.write(folder / f"{split}.extxyz", frames)
+    numbers = sorted({int(z) for structure in system.pool for z in structure.numbers})
+    return [chemical_symbols[z] for z in numbers], system.origin
+
+
+def of_forgefield(model: str, training: Training, elements: list[str], folder: Path) -> list[str]:
+    """Words after ``forgefield``; its file goes into ``folder``, beside the data."""
+    shape: dict[str, Any] = {"elements": elements, "r_max": CUTOFF}
+    if model == "mace":
+        shape |= {"hidden_channels": training.channels}
+    else:
+        shape |= {"architecture": model, "flashcart": {"n_hidden_feats": training.channels, "l_max_hidden_feats": 1}}
+    settings = {
+        "batch": training.batch,
+        "eval_batch": training.batch,
+        "batching": "fixed",
+        "epochs": training.epochs,
+        "precision": training.precision,
+        "optimizer": "adamw",
+        "lr": LR,
+        "schedule": {"kind": "constant"},
+        "ema": EMA,
+    }
+    run = {f"{split}_path": f"../{split}.extxyz" for split in SPLITS}
+    run |= {"output_path": "run", "backend": "fabric", "models": {"model": shape}, "training": settings}
+    (folder / "run.yaml").write_text(yaml.safe_dump(run))
+    return ["train", "run.yaml"]
+
+
+def of_mace(training: Training, elements: list[str], folder: Path) -> list[str]:
+    """Words after ``mace_run_train``."""
+    options = {
+        "name": "run",
+        "train_file": "../train.extxyz",
+        "valid_file": "../valid.extxyz",
+        "E0s": "average",
+        "energy_key": "REF_energy",
+        "forces_key": "REF_forces",
+        "num_channels": training.channels,
+        "max_L": 0,
+        "use_reduced_cg": True,
+        "r_max": CUTOFF,
+        "batch_size": training.batch,
+        "valid_batch_size": training.batch,
+        "max_num_epochs": training.epochs,
+        "default_dtype": training.precision,
+        "optimizer": "adamw",
+        "lr": LR,
+        "ema_decay": EMA,
+        "device": "cpu",
+        "plot": False,
+    }
+    return ["--ema", *(f"--{name}={value}" for name, value in options.items())]
+
+
+def of_flashcart(training: Training, elements: list[str], folder: Path) -> list[str]:
+    """Words after ``flashcart-train``."""
+    options = {f"{split}_path": f"../{split}.extxyz" for split in SPLITS} | {
+        "elements": elements,
+        "output_path": "run",
+        "r_max": CUTOFF,
+        "n_hidden_feats": training.channels,
+        "l_max_hidden_feats": 1,
+        "train_batch_size": training.batch,
+        "eval_batch_size": training.batch,
+        "dynamic_batching": False,
+        "max_epochs": training.epochs,
+        "warmup_epochs": 0,
+        "decay_epochs": 0,
+        "optimizer": "adamw",
+        "lr": LR,
+        "ema_decay": EMA,
+        "device": "cpu",
+        "devices": 1,
+        "precision": {"float32": "32-true", "float64": "64-true"}[training.precision],
+    }
+    (folder / "run.yaml").write_text(yaml.safe_dump(options))
+    return ["run.yaml"]
+
+
+OTHERS: dict[str, tuple[str, Callable[[Training, list[str], Path], list[str]]]] = {
+    "mace": ("mace_run_train", of_mace),
+    "flashcart": ("flashcart-train", of_flashcart),
+}
+"""The program that trains a model, beside forgefield."""
