@@ -10,8 +10,10 @@ import torch
 from ase import Atoms
 from ase.io import write
 
+from forgefield.config.model import ModelConfig
 from forgefield.errors import UserError
 from forgefield.models.export import export_model
+from forgefield.models.foundation import import_model
 from forgefield.models.inference import predict
 from forgefield.models.mace.torch_exchange import from_torch
 from forgefield.models.mace.torch_pickle import read_pickle
@@ -111,9 +113,9 @@ def test_the_precision_can_be_chosen(trained, tmp_path):
 def test_what_cannot_be_exported_leaves_nothing(trained, tmp_path):
     with pytest.raises(UserError, match=r"--to mase: no such format; did you mean mace\?"):
         export_model(trained, tmp_path / "x.model", to="mase")
-    other = replace(load_potential(trained), architecture="python")
-    save_potential(other, tmp_path / "other")
-    with pytest.raises(UserError, match="architecture 'python' cannot be exported to mace"):
+    small = {"n_hidden_feats": 2, "l_max_edge_attrs": 1, "l_max_hidden_feats": 0}
+    import_model("m", ModelConfig(architecture="flashcart", elements=["H"], flashcart=small), tmp_path / "other")
+    with pytest.raises(UserError, match="architecture 'flashcart' cannot be exported to mace"):
         export_model(tmp_path / "other", tmp_path / "x.model")
     with pytest.raises(UserError, match=r"--dtype float16: no such precision; did you mean float\d\d\?"):
         export_model(trained, tmp_path / "x.model", dtype="float16")
