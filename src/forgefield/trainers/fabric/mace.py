@@ -7,6 +7,7 @@ from forgefield.models.mace.torch_reference import default_dtype, exact_forces
 from forgefield.models.potential import Potential
 from forgefield.trainers.fabric.autocast import without_autocast
 from forgefield.trainers.fabric.graphs import TorchGraph
+from forgefield.trainers.fabric.mace_blocks import speed_up
 from forgefield.trainers.fabric.models import Predicted
 
 
@@ -19,6 +20,7 @@ class MaceModel(torch.nn.Module):
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__()
         self.network = exact_forces(to_torch(potential, dtype))
+        speed_up(self.network)
         for block in (*(p.symmetric_contractions for p in self.network.products), *self.network.readouts):
             # with autocast the first ones would fail, and energies be added up in bfloat16
             without_autocast(block)
