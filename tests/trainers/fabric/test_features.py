@@ -39,6 +39,7 @@ def inputs(tmp_path_factory, small_potential):
 
 def train(inputs, output, devices, settings, epochs=EPOCHS):
     """The parameters of every rank, and the rows of the history."""
+    output.mkdir(exist_ok=True)
     words = [PROGRAM, inputs, output, devices, epochs, json.dumps({"epochs": EPOCHS} | settings)]
     subprocess.run([sys.executable, *map(str, words)], check=True)
     with open(output / "history.csv") as file:

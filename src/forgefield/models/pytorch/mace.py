@@ -9,6 +9,7 @@ from forgefield.models.pytorch.autocast import without_autocast
 from forgefield.models.pytorch.building import default_dtype
 from forgefield.models.pytorch.graphs import TorchGraph
 from forgefield.models.pytorch.interface import Predicted
+from forgefield.models.pytorch.mace_blocks import speed_up
 
 
 class MaceModel(torch.nn.Module):
@@ -20,6 +21,7 @@ class MaceModel(torch.nn.Module):
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__()
         self.network = exact_forces(to_torch(potential, dtype))
+        speed_up(self.network)
         for block in (*(p.symmetric_contractions for p in self.network.products), *self.network.readouts):
             # with autocast the first ones would fail, and energies be added up in bfloat16
             without_autocast(block)

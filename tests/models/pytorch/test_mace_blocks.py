@@ -1,0 +1,68 @@
+import pytest
+import torch
+from labelled_data import SHIFTS, labelled_structures
+
+from forgefield.models.mace.torch_exchange import to_torch
+from forgefield.models.mace.torch_reference import quiet_mace, torch_inputs
+from forgefield.models.pytorch.mace_blocks import ScalarConvolution, neighbor_slots, speed_up
+
+RESIDUAL = "RealAgnosticResidualInteractionBlock"
+# settings of a model -> whether its layers convolve scalars
+MODELS = {
+    "three orders": (
+        {"hidden_channels": 3, "l_max": 3, "correlation": (3, 3), "interactions": (RESIDUAL,) * 2},
+        [True] * 2,
+    ),
+    "one, two and four orders": (
+        {"correlation": (1, 2, 4), "interactions": (RESIDUAL,) * 3, "l_max": 2},
+        [True] * 3,
+    ),
+    "vectors": (
+        {
+            "hidden_channels": 3,
+            "hidden_l_max": (1, 0),
+            "correlation": (3, 3),
+            "interactions": (RESIDUAL,) * 2,
+            "l_max": 2,
+        },
+        [True, False],
+    ),
+    "densities": ({"interactions": ("RealAgnosticDensityInteractionBlock",), "correlation": (2,)}, [True]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_energies_forces_and_gradients_are_mace_torchs(random_mace, name):
+    settings, scalars = MODELS[name]
+    potential = random_mace(tuple(SHIFTS), seed=2, **settings)
+    found = []
+    for fast in (False, True):
+        with quiet_mace():
+            network = to_torch(potential, torch.float64)
+        if fast:
+            speed_up(network)
+            assert [isinstance(i.conv_tp, ScalarConvolution) for i in network.interactions] == scalars
+        output = [network(torch_inputs(network, s), training=True) for s in labelled_structures(4)]
+        loss = sum(o["interaction_energy"].sum() + o["forces"].square().sum() for o in output)
+        params = dict(network.named_parameters())
+        gradients = torch.autograd.grad(loss, params.values(), allow_unused=True)
+        found.append(([o["forces"] for o in output], loss, dict(zip(params, gradients, strict=True))))
+    (forces, loss, gradients), (own_forces, own_loss, own_gradients) = found
+    torch.testing.assert_close(own_loss, loss, rtol=1e-12, atol=0)
+    torch.testing.assert_close(own_forces, forces, rtol=1e-12, atol=1e-12)
+    used = {name: g for name, g in gradients.items() if g is not None and g.numel()}
+    for name, gradient in used.items():
+        torch.testing.assert_close(own_gradients[name], gradient, rtol=1e-10, atol=1e-12, msg=name)
+
+
+def test_slots_hold_each_edge_once_at_its_receiver():
+    receiver = torch.tensor([2, 0, 2, 2, 4, 0])
+    slots, filled = neighbor_slots(receiver, 6)
+    assert filled.sum(dim=1).tolist() == [2, 0, 3, 0, 1, 0]
+    assert sorted(slots[filled].tolist()) == list(range(6))
+    assert all((receiver[slots[i][filled[i]]] == i).all() for i in range(6))
+
+
+def test_no_edges():
+    slots, filled = neighbor_slots(torch.zeros(0, dtype=torch.int64), 3)
+    assert slots.shape == filled.shape == (3, 0)
