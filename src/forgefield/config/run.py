@@ -67,6 +67,24 @@ class RunConfig(RunKeys):
         """Devices of all nodes together."""
         return self.devices * self.n_nodes
 
+    @property
+    def step_batch(self) -> int:
+        """Structures per optimizer step: ``training.batch``, rounded up where all processes have the same number."""
+        training = self.training
+        if self.backend == "jax" or (training.batching == "dynamic" and training.balance == "exact"):
+            return training.batch
+        return -(-training.batch // self.n_devices) * self.n_devices
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_batching(cls, content: Any) -> Any:
+        """Fill in ``training.batching``, whose default depends on the backend."""
+        training = content.get("training", {})
+        if isinstance(training, Mapping) and training.get("batching") is None:
+            usual = {"batching": "dynamic" if content.get("backend") == "fabric" else "fixed"}
+            return {**content, "training": {**training, **usual}}
+        return content
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         training = self.training
@@ -76,13 +94,18 @@ class RunConfig(RunKeys):
             )
         if self.backend == "jax" and training.batching == "dynamic":
             raise ValueError("training.batching is dynamic, but backend is jax; write fixed, or backend: fabric")
+        if self.backend == "jax" and training.balance == "repeat":
+            raise ValueError("training.balance is repeat, but backend is jax; write exact, or backend: fabric")
+        usual_margin = TrainingConfig.model_fields["dynamic_margin"].default
+        if training.batching == "fixed" and training.dynamic_margin != usual_margin:
+            raise ValueError("training.dynamic_margin is given, but batching is fixed; leave it out, or write dynamic")
         if self.backend == "fabric" and training.kernels != "auto":
             raise ValueError(f"training.kernels is {training.kernels}, but backend is fabric; write auto")
         if self.parallelism == "single" and self.n_devices > 1:
             raise ValueError(
                 f"parallelism is single, but devices x n_nodes is {self.n_devices}; write parallelism: auto"
             )
-        if training.batching == "fixed" and training.batch % self.n_devices:
+        if self.backend == "jax" and training.batch % self.n_devices:
             raise ValueError(
                 f"training.batch is {training.batch}, not a multiple of devices x n_nodes = {self.n_devices};"
                 f" write {-(-training.batch // self.n_devices) * self.n_devices}"
@@ -142,14 +165,15 @@ class Config(RunKeys):
         for key, entry, entries in (("dataset", run.dataset, self.datasets), ("model", run.model, self.models)):
             if entry not in entries:
                 raise UserError(f"{where}{key}: {key}s has no entry {entry!r}{did_you_mean(entry, entries)}")
-        _check_warmup(where, run.training, self.datasets[run.dataset].split.train)
+        _check_warmup(where, run, self.datasets[run.dataset].split.train)
         return run
 
 
-def _check_warmup(where: str, training: TrainingConfig, n_train: Any) -> None:
+def _check_warmup(where: str, run: RunConfig, n_train: Any) -> None:
     """The warm-up must end before training does; where ``n_train`` is no count, the length is not known yet."""
     if isinstance(n_train, int):
-        steps = training.epochs * -(-n_train // training.batch)
+        training = run.training
+        steps = training.epochs * -(-n_train // run.step_batch)
         if training.schedule.warmup_steps >= steps:
             raise UserError(
                 f"{where}training.schedule.warmup_steps: expected fewer than the {steps} steps of training"

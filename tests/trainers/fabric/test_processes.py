@@ -1,6 +1,7 @@
 """However many processes share the batches, the training is the same."""
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from forgefield.models.potential import save_potential
 
 PROGRAM = Path(__file__).parent / "train_small.py"
 EPOCHS = SETTINGS["epochs"]
+TIMEOUT = 300  # of processes that wait for one another for ever
 TIMES = ("seconds", "data_wait_ms_per_step")
 
 
@@ -32,18 +34,23 @@ def inputs(tmp_path_factory, small_potential):
 @pytest.fixture(scope="module")
 def trained(inputs, tmp_path_factory):
     """A function that trains in so many processes; parameters by rank, and the rows of the history."""
-    return lambda devices, epochs=EPOCHS, output=None: train(
-        inputs, output or tmp_path_factory.mktemp("run"), devices, epochs
+    return lambda devices, epochs=EPOCHS, output=None, **settings: train(
+        inputs, output or tmp_path_factory.mktemp("run"), devices, epochs, **settings
     )
 
 
+@pytest.fixture(scope="module", params=["fixed", "dynamic"])
+def batching(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def alone(trained):
-    return trained(1)
+def alone(trained, batching):
+    return trained(1, batching=batching)
 
 
-def train(inputs, output, devices, epochs=EPOCHS):
-    subprocess.run(words(inputs, output, devices, epochs), check=True)
+def train(inputs, output, devices, epochs=EPOCHS, **settings):
+    subprocess.run(words(inputs, output, devices, epochs, json.dumps(settings)), check=True, timeout=TIMEOUT)
     return results(output, devices)
 
 
@@ -73,14 +80,14 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("devices", [2, 3])
-def test_processes_give_the_same_training_as_one(trained, alone, devices):
-    assert_same(trained(devices), alone)
+def test_processes_give_the_same_training_as_one(trained, alone, batching, devices):
+    assert_same(trained(devices, batching=batching), alone)
 
 
 @pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 3)])
-def test_another_number_of_processes_continues_a_training(trained, alone, tmp_path, first, then):
-    trained(first, epochs=EPOCHS // 2, output=tmp_path)
-    assert_same(trained(then, output=tmp_path), alone)
+def test_another_number_of_processes_continues_a_training(trained, alone, batching, tmp_path, first, then):
+    trained(first, epochs=EPOCHS // 2, output=tmp_path, batching=batching)
+    assert_same(trained(then, output=tmp_path, batching=batching), alone)
 
 
 def test_processes_that_torchrun_started(inputs, alone, tmp_path):

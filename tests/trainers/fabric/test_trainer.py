@@ -46,7 +46,7 @@ def trainer(small_potential):
     ids=["uneven", "edgeless"],
 )
 def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
-    config = run_config(**settings, checkpoint_every=100)
+    config = run_config(**settings, batching="fixed", checkpoint_every=100)
     valid = valid and StructureList(valid)
     trained = []
     for name, module in {"jax": jax_engine, "fabric": engine}.items():

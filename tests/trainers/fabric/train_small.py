@@ -1,8 +1,10 @@
-"""Train the small model in one or several processes: ``train_small.py INPUTS OUTPUT DEVICES EPOCHS``.
+"""Train the small model in one or several processes: ``train_small.py INPUTS OUTPUT DEVICES EPOCHS [SETTINGS]``.
 
+Settings of training, as JSON, change the usual ones.
 Each process writes its parameters as ``rank_N.npz``.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -18,7 +20,9 @@ from forgefield.errors import reported_errors
 from forgefield.models.potential import load_potential
 
 INPUTS, OUTPUT, DEVICES, EPOCHS = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-CONFIG = run_config(**SETTINGS).model_copy(update={"devices": DEVICES})
+CONFIG = run_config(**(SETTINGS | json.loads(sys.argv[5] if sys.argv[5:] else "{}"))).model_copy(
+    update={"devices": DEVICES}
+)
 
 
 def train():
