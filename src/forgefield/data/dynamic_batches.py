@@ -9,8 +9,8 @@ import numpy as np
 
 from forgefield.data.plans import Sizes
 
-# Structures are dealt to so many batches at once: enough to even sizes out, few enough to be quick.
-WINDOW = 32
+# So many batches are dealt at once, few where they are large: enough to even sizes out, few enough to be quick.
+WINDOW, WINDOW_STRUCTURES = (4, 32), 2048
 # So often a batch is shared anew where a share exceeds the limit.
 ATTEMPTS = 8
 
@@ -99,7 +99,7 @@ def _dealt(work: np.ndarray, order: np.ndarray, count: int) -> list[np.ndarray]:
     """
     largest = work[order].max(axis=1)
     order = order[np.argsort(-np.frexp(largest)[1], kind="stable")]
-    windows = -(-count // WINDOW)
+    windows = -(-count // np.clip(WINDOW_STRUCTURES * count // len(order), *WINDOW))
     window_of = np.arange(count) % windows
     window = window_of[np.arange(len(order)) % count]
     by_window = np.argsort(window, kind="stable")

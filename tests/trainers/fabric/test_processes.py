@@ -18,7 +18,7 @@ from forgefield.models.potential import save_potential
 
 PROGRAM = Path(__file__).parent / "train_small.py"
 EPOCHS = SETTINGS["epochs"]
-TIMEOUT = 300  # of processes that wait for one another for ever
+TIMEOUT = 900  # of processes that wait for one another for ever
 TIMES = ("seconds", "data_wait_ms_per_step")
 
 

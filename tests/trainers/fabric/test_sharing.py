@@ -25,7 +25,7 @@ def trained(small_potential, tmp_path_factory):
         output = directory / str(devices)
         output.mkdir()
         words = [sys.executable, PROGRAM, directory / "model", output, devices]
-        subprocess.run([str(word) for word in words], check=True, timeout=500)
+        subprocess.run([str(word) for word in words], check=True, timeout=900)
         found[devices] = [dict(np.load(output / f"rank_{i}.npz")) for i in range(devices)]
     return found
 
