@@ -77,7 +77,8 @@ class TrainingConfig(Section):
     contribute nothing. `repeat` (only for backend `fabric`): each process has batches of its own; those with fewer than
     others repeat some, or with `drop_last` the others discard theirs."""
 
-    # MARGIN
+    # With less, processes of few structures often need several evaluations of the model for a batch; with more, memory
+    # is provided that is hardly used. Figures: docs/parallel.md.
     dynamic_margin: Annotated[float, Field(ge=1, allow_inf_nan=False), AsNumber] = 1.1
     """How many atoms and pairs a process takes at once in dynamic batches, as a multiple of what its share of `batch`
     average structures has. A larger structure goes alone."""

@@ -11,8 +11,8 @@ from share_epochs import CASES
 from forgefield.models.potential import save_potential
 
 PROGRAM = Path(__file__).parent / "share_epochs.py"
-# of two epochs of 11, 2 or 8 structures in batches of 6, with so many processes
-STEPS = {"odd": {1: 4, 2: 4, 3: 4}, "few": {1: 2, 2: 2, 3: 2}, "giant": {1: 4, 2: 4, 3: 4}}
+# of two epochs of 11, 2 or 8 structures in batches of 6, whatever the number of processes
+STEPS = {"odd": 4, "few": 2, "giant": 4}
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +52,9 @@ def test_exact_is_what_one_process_does(trained, case):
             np.testing.assert_allclose(ranks[0][name], value, rtol=1e-10, atol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case in CASES if "kept" in case or "fixed" in case])
 def test_steps(trained, case):
     name, _, _, drop_last = CASES[case]
     for devices, ranks in trained.items():
-        expected = 2 if drop_last else STEPS[name][devices]
+        expected = 2 if drop_last else STEPS[name]
         assert int(ranks[0][f"{case}/step"]) == expected, devices

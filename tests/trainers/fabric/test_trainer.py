@@ -69,9 +69,11 @@ def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
     assert all(np.any(other.params[name] != start[name]) for name in start)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_continues_bit_for_bit(trainer, tmp_path, precision):
-    data, settings = labelled_structures(6), {"batch": 4, "epochs": 3, "precision": precision}
+@pytest.mark.parametrize(
+    ("batching", "precision"), [("fixed", "float32"), ("fixed", "float64"), ("dynamic", "float64")]
+)
+def test_continues_bit_for_bit(trainer, tmp_path, batching, precision):
+    data, settings = labelled_structures(6), {"batch": 4, "epochs": 3, "batching": batching, "precision": precision}
     straight = trainer(tmp_path / "straight", data, data[:3], **settings)
     straight.train(3)
     first = trainer(tmp_path / "stopped", data, data[:3], **settings)
