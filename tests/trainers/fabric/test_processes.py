@@ -90,12 +90,14 @@ def test_another_number_of_processes_continues_a_training(trained, alone, batchi
     assert_same(trained(then, output=tmp_path, batching=batching), alone)
 
 
+@pytest.mark.parametrize("batching", ["dynamic"], indirect=True)  # the default
 def test_processes_that_torchrun_started(inputs, alone, tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     subprocess.run([*torchrun, *words(inputs, tmp_path, 2, EPOCHS)[1:]], check=True)
     assert_same(results(tmp_path, 2), alone)
 
 
+@pytest.mark.parametrize("batching", ["dynamic"], indirect=True)  # the default
 def test_processes_that_slurm_started(inputs, alone, tmp_path):
     step = {"SLURM_NTASKS": 2, "SLURM_STEP_NUM_TASKS": 2, "SLURM_NTASKS_PER_NODE": 2, "SLURM_NNODES": 1}
     meet = {"SLURM_NODEID": 0, "SLURM_JOB_NAME": "train", "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}
@@ -115,7 +117,10 @@ def test_a_bad_label_on_one_process_stops_all(inputs, tmp_path, split, where):
     stores[split] = [replace(s, energy=1e200) if s.source_index == 50 else s for s in stores[split]]
     write_stores(tmp_path / "inputs", **stores)
     (tmp_path / "inputs" / "model").symlink_to(inputs / "model")
-    done = subprocess.run(words(tmp_path / "inputs", tmp_path / "run", 2, 1), stderr=subprocess.PIPE, text=True)
+    settings = json.dumps({"batching": "fixed"})  # at least four structures together
+    done = subprocess.run(
+        words(tmp_path / "inputs", tmp_path / "run", 2, 1, settings), stderr=subprocess.PIPE, text=True
+    )
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if "rror" in line or "Traceback" in line]
     found = re.match(rf"error: epoch 1, {where}: .* not finite, on source frames \[(.*)\]; check", line)
