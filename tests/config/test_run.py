@@ -15,7 +15,7 @@ def test_runs_override_the_top_level_by_name(load):
     assert config.run_names == ["slow", "base"]
     slow, base = config.run("slow"), config.run("base")
     assert (slow.training.epochs, slow.training.lr, slow.training.ema) == (7, 1e-5, None)
-    assert base.training == config.training
+    assert base.training == config.training.model_copy(update={"batching": "fixed"})
 
 
 def test_runs_may_name_what_the_top_level_does_not(text):
@@ -37,6 +37,24 @@ def test_statistics_are_those_of_the_top_level(load, mistake):
 
 def test_devices_of_all_nodes(load):
     assert load("devices=2", "n_nodes=4").run("ethanol-small-jax").n_devices == 8
+
+
+def test_batching_is_that_of_the_backend(load):
+    assert load().run("ethanol-small-jax").training.batching == "fixed"
+    assert load("backend=fabric").run("ethanol-small-fabric").training.batching == "dynamic"
+    chosen = load("backend=fabric", "training.batching=fixed").run("ethanol-small-fabric")
+    assert chosen.training.batching == "fixed"
+    of_one = load("runs={a: {backend: fabric}, b: {}}")
+    assert [of_one.run(name).training.batching for name in "ab"] == ["dynamic", "fixed"]
+    assert {of_one.run(name).training.balance for name in "ab"} == {"exact"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "batch"), [("batching: fixed", 9), ("balance: exact", 8), ("balance: repeat", 9)], ids=str
+)
+def test_a_batch_that_three_processes_cannot_share_evenly(load, settings, batch):
+    overrides = ["backend=fabric", "devices=3", f"training={{batch: 8, {settings}}}"]
+    assert load(*overrides).run("ethanol-small-fabric").step_batch == batch
 
 
 def test_unknown_run(load):
@@ -67,6 +85,12 @@ def test_a_configuration_for_one_stage_need_not_name_a_run(given):
             "training.precision is bf16-mixed, but backend is jax; write float32,",
         ),
         (["training.micro_batches=4"], "training.micro_batches is 4, but backend is jax; write 1, or backend: fabric"),
+        (["training.balance=repeat"], "training.balance is repeat, but backend is jax"),
+        (["training.dynamic_margin=1.2"], "training.dynamic_margin is given, but batching is fixed"),
+        (
+            ["backend=fabric", "training={batching: fixed, dynamic_margin: 1.2}"],
+            "training.dynamic_margin is given, but batching is fixed",
+        ),
         (["backend=fabric", "parallelism=mpi"], "parallelism is mpi, but backend fabric has its own"),
         (["backend=fabric", "training.kernels=cuequivariance"], "training.kernels is cuequivariance, but backend is"),
         (["parallelism=single", "devices=2"], "parallelism is single, but devices x n_nodes is 2"),

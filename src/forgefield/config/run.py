@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from forgefield.config.base import Name, PositiveInteger, Section
 from forgefield.config.dataset import DatasetConfig
+from forgefield.config.engine_keys import refuse_foreign_settings
 from forgefield.config.evaluation import EvaluationConfig, PlotsConfig, StatisticsConfig
 from forgefield.config.messages import did_you_mean, first_problem
 from forgefield.config.model import ModelConfig
@@ -72,24 +73,36 @@ class RunConfig(RunKeys):
         """Devices of all nodes together."""
         return self.devices * self.n_nodes
 
+    @property
+    def step_batch(self) -> int:
+        """Structures per optimizer step: ``training.batch``, rounded up where all processes have the same number."""
+        training = self.training
+        if self.backend == "jax" or (training.batching == "dynamic" and training.balance == "exact"):
+            return training.batch
+        return -(-training.batch // self.n_devices) * self.n_devices
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_batching(cls, content: Any) -> Any:
+        """Fill in ``training.batching``, whose default depends on the backend."""
+        training = content.get("training", {})
+        if isinstance(training, Mapping) and training.get("batching") is None:
+            usual = {"batching": "dynamic" if content.get("backend") == "fabric" else "fixed"}
+            return {**content, "training": {**training, **usual}}
+        return content
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         training = self.training
-        if self.backend == "fabric" and self.parallelism != "auto":
-            raise ValueError(
-                f"parallelism is {self.parallelism}, but backend fabric has its own; write parallelism: auto"
-            )
-        if self.backend == "jax" and training.batching == "dynamic":
-            raise ValueError("training.batching is dynamic, but backend is jax; write fixed, or backend: fabric")
-        if self.backend == "jax":
-            _refuse_for_jax(training)
-        if self.backend == "fabric" and training.kernels != "auto":
-            raise ValueError(f"training.kernels is {training.kernels}, but backend is fabric; write auto")
+        refuse_foreign_settings(self.backend, self.parallelism, training)
+        usual_margin = TrainingConfig.model_fields["dynamic_margin"].default
+        if training.batching == "fixed" and training.dynamic_margin != usual_margin:
+            raise ValueError("training.dynamic_margin is given, but batching is fixed; leave it out, or write dynamic")
         if self.parallelism == "single" and self.n_devices > 1:
             raise ValueError(
                 f"parallelism is single, but devices x n_nodes is {self.n_devices}; write parallelism: auto"
             )
-        if training.batching == "fixed" and training.batch % self.n_devices:
+        if self.backend == "jax" and training.batch % self.n_devices:
             raise ValueError(
                 f"training.batch is {training.batch}, not a multiple of devices x n_nodes = {self.n_devices};"
                 f" write {-(-training.batch // self.n_devices) * self.n_devices}"
@@ -151,7 +164,7 @@ class Config(RunKeys):
             if entry not in entries:
                 raise UserError(f"{where}{key}: {key}s has no entry {entry!r}{did_you_mean(entry, entries)}")
         _check_architecture(where, run, self.models[run.model])
-        _check_warmup(where, run.training, self.datasets[run.dataset].split.train)
+        _check_warmup(where, run, self.datasets[run.dataset].split.train)
         return run
 
 
@@ -163,27 +176,14 @@ def _check_architecture(where: str, run: RunConfig, model: ModelConfig) -> None:
         )
 
 
-def _refuse_for_jax(training: TrainingConfig) -> None:
-    """What only PyTorch does. Muon in optax keeps its matrices in their own precision, in PyTorch in bfloat16."""
-    for key, value, other in (
-        ("optimizer", "muon", "adamw"),
-        ("precision", "bf16-mixed", "float32"),
-    ):
-        if getattr(training, key) == value:
-            raise ValueError(f"training.{key} is {value}, but backend is jax; write {other}, or backend: fabric")
-    if training.micro_batches > 1:
-        raise ValueError(
-            f"training.micro_batches is {training.micro_batches}, but backend is jax; write 1, or backend: fabric"
-        )
-
-
-def _check_warmup(where: str, training: TrainingConfig, n_train: Any) -> None:
+def _check_warmup(where: str, run: RunConfig, n_train: Any) -> None:
     """The warm-up, and what is constant after it, must end before training does.
 
     Where ``n_train`` is no count, the length is not known yet.
     """
     if isinstance(n_train, int):
-        steps = training.epochs * -(-n_train // training.batch)
+        training = run.training
+        steps = training.epochs * -(-n_train // run.step_batch)
         before, names = training.schedule.warmup_steps, "warmup_steps"
         if training.schedule.constant_steps:
             before, names = before + training.schedule.constant_steps, "warmup_steps + constant_steps"

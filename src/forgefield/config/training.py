@@ -78,17 +78,30 @@ class TrainingConfig(Section):
     """How the model is trained."""
 
     batch: PositiveInteger = 8
-    """Structures per optimizer step, over all devices together."""
+    """Structures per optimizer step, over all devices together. Where backend `fabric` gives each process the same
+    number, it is rounded up."""
 
     eval_batch: PositiveInteger = 32
     """Structures at once in validation and evaluation; changes speed and memory, not results."""
 
-    batching: Literal["fixed", "dynamic"] = "fixed"
-    """`fixed`: the same number of structures in every batch; `dynamic`: about the same number of edges (only for
-    backend `fabric`)."""
+    batching: Literal["fixed", "dynamic"] | None = None
+    """`fixed`: the same number of structures in every batch; `dynamic`: about the same number of atoms and of neighbor
+    pairs (only for backend `fabric`). `null`: `dynamic` for backend `fabric`, `fixed` for `jax`."""
+
+    balance: Literal["exact", "repeat"] = "exact"
+    """How processes share an epoch. `exact`: every structure counts once, and processes with nothing left to do
+    contribute nothing. `repeat` (only for backend `fabric`): each process has batches of its own; those with fewer than
+    others repeat some, or with `drop_last` the others discard theirs."""
+
+    # With less, processes of few structures often need several evaluations of the model for a batch; with more, memory
+    # is provided that is hardly used. Figures: docs/parallel.md.
+    dynamic_margin: Annotated[float, Field(ge=1, allow_inf_nan=False), AsNumber] = 1.1
+    """How many atoms and pairs a process takes at once in dynamic batches, as a multiple of what its share of `batch`
+    average structures has. A larger structure goes alone."""
 
     drop_last: bool = False
-    """Leave out the last batch of an epoch if it is smaller than `batch`."""
+    """Leave out of each epoch what makes no full batch; with `balance: repeat`, what some processes have beyond the
+    others."""
 
     epochs: PositiveInteger = 100
     """Largest number of passes over the training structures."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from forgefield.data.batching import ATOM_STEP, PAIR_STEP, Capacity, round_up
 from forgefield.data.slots import ATOMS_PER_ROW, slots_per_row
+from forgefield.errors import UserError
 
 MAX_SHAPES = 3
 # A further shape costs a compilation: it must save this share of the work, and the work of this many steps.
@@ -34,6 +35,17 @@ class Sizes(NamedTuple):
 def epoch_order(n: int, seed: int, epoch: int) -> np.ndarray:
     """The order of ``n`` structures in an epoch: a pure function of its arguments, so any process can compute it."""
     return np.random.default_rng([seed, epoch]).permutation(n)
+
+
+def full_batches(order: np.ndarray, batch: int) -> np.ndarray:
+    """``order`` without the structures of an incomplete last batch."""
+    return order[: len(order) - len(order) % batch]
+
+
+def check_full_batch(n: int, batch: int) -> None:
+    """UserError where ``n`` structures make no batch."""
+    if n < batch:
+        raise UserError(f"drop_last leaves nothing of {n} structures with batch {batch}; lower batch")
 
 
 def split_batches(order: np.ndarray, batch: int) -> list[np.ndarray]:

@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from forgefield.data.loaders import BatchLoader
+from forgefield.data.loaders import Source
 from forgefield.data.processes import OneProcess, Processes
 from forgefield.errors import UserError
 from forgefield.trainers.checkpoints import (
@@ -35,6 +35,20 @@ class NotFiniteError(ArithmeticError):
     def __init__(self, where: str, frames: list[int], state: Any = None) -> None:
         super().__init__(f"{where}: the loss or its gradient is not finite, on source frames {frames}")
         self.where, self.frames, self.state = where, frames, state
+
+
+class EpochLoader(Protocol):
+    """Batches of a source, epoch by epoch; an engine knows more of its own."""
+
+    source: Source
+
+    def __len__(self) -> int:
+        """Batches per epoch."""
+        ...
+
+    def plan(self, epochs: int) -> None:
+        """Prepare epochs 0 to ``epochs - 1``."""
+        ...
 
 
 class EpochTrainer(ABC):
@@ -65,7 +79,7 @@ class EpochTrainer(ABC):
         self._checkpoints = None if checkpoint_path is None else Path(checkpoint_path)
         self._log_file = None if log_file is None else Path(log_file)
         self._fingerprint, self._show = dict(fingerprint or {}), progress and self._is_main
-        self._loaders: dict[str, BatchLoader] = {}
+        self._loaders: dict[str, EpochLoader] = {}
         self._record = TrainingRecord()
 
     @property

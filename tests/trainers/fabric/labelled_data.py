@@ -8,7 +8,7 @@ from forgefield.data.structures import Structure
 from forgefield.units import Units
 
 SHIFTS = {1: -13.6, 8: -430.0}
-# of 20 structures for 13 epochs: 52 steps, the last of each epoch with 2 structures, for 2 or 3 processes
+# of 20 structures for 13 epochs: 52 steps; with fixed batches the last of each epoch has 2, for 2 or 3 processes
 SETTINGS = {"batch": 6, "epochs": 13, "eval_batch": 4, "checkpoint_every": 1}
 
 
@@ -35,6 +35,16 @@ def labelled_structures(n, seed=0):
             )
         )
     return structures
+
+
+def with_giant(structures):
+    """Structures of which the last has more atoms than many others together."""
+    rng = np.random.default_rng(9)
+    grid = np.stack(np.meshgrid(*[np.arange(4)] * 3), axis=-1).reshape(-1, 3)
+    numbers = rng.choice([1, 8], len(grid))
+    positions = 1.5 * grid + rng.uniform(-0.2, 0.2, grid.shape)
+    giant = Structure(numbers, positions, energy=-2e4, forces=rng.normal(size=grid.shape), source_index=1000)
+    return [*structures[:-1], giant]
 
 
 def _symmetric(rng):

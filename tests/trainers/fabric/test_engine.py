@@ -62,12 +62,7 @@ def test_processes_that_nobody_has_started(inputs, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_dynamic_batches(inputs, tmp_path):
-    with pytest.raises(UserError, match=r"training.batching: dynamic .* write batching: fixed"):
-        train_run(run_config(batching="dynamic"), *inputs, tmp_path / "run")
-
-
-def test_an_unknown_architecture(inputs, tmp_path):
+def test_another_architecture(inputs, tmp_path):
     model = inputs[1] / "model.json"
     model.write_text(model.read_text().replace('"mace"', '"nequip"'))
     with pytest.raises(UserError, match="architecture 'nequip', expected one of: mace, flashcart, python"):

@@ -1,6 +1,7 @@
 """However many processes share the batches, the training is the same."""
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from forgefield.models.potential import save_potential
 
 PROGRAM = Path(__file__).parent / "train_small.py"
 EPOCHS = SETTINGS["epochs"]
+TIMEOUT = 900  # of processes that wait for one another for ever
 TIMES = ("seconds", "data_wait_ms_per_step")
 
 
@@ -34,18 +36,23 @@ def inputs(tmp_path_factory, small_potential):
 @pytest.fixture(scope="module")
 def trained(inputs, tmp_path_factory):
     """A function that trains in so many processes; parameters by rank, and the rows of the history."""
-    return lambda devices, epochs=EPOCHS, output=None: train(
-        inputs, output or tmp_path_factory.mktemp("run"), devices, epochs
+    return lambda devices, epochs=EPOCHS, output=None, **settings: train(
+        inputs, output or tmp_path_factory.mktemp("run"), devices, epochs, **settings
     )
 
 
+@pytest.fixture(scope="module", params=["fixed", "dynamic"])
+def batching(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def alone(trained):
-    return trained(1)
+def alone(trained, batching):
+    return trained(1, batching=batching)
 
 
-def train(inputs, output, devices, epochs=EPOCHS):
-    subprocess.run(words(inputs, output, devices, epochs), check=True)
+def train(inputs, output, devices, epochs=EPOCHS, **settings):
+    subprocess.run(words(inputs, output, devices, epochs, json.dumps(settings)), check=True, timeout=TIMEOUT)
     return results(output, devices)
 
 
@@ -75,14 +82,14 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("devices", [2, 3])
-def test_processes_give_the_same_training_as_one(trained, alone, devices):
-    assert_same(trained(devices), alone)
+def test_processes_give_the_same_training_as_one(trained, alone, batching, devices):
+    assert_same(trained(devices, batching=batching), alone)
 
 
 @pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 3)])
-def test_another_number_of_processes_continues_a_training(trained, alone, tmp_path, first, then):
-    trained(first, epochs=EPOCHS // 2, output=tmp_path)
-    assert_same(trained(then, output=tmp_path), alone)
+def test_another_number_of_processes_continues_a_training(trained, alone, batching, tmp_path, first, then):
+    trained(first, epochs=EPOCHS // 2, output=tmp_path, batching=batching)
+    assert_same(trained(then, output=tmp_path, batching=batching), alone)
 
 
 PAIRS = """
@@ -123,12 +130,14 @@ def test_models_of_other_architectures(inputs, tmp_path, monkeypatch, architectu
     assert float(one[1][-1]["train_loss"]) < float(one[1][0]["train_loss"])
 
 
+@pytest.mark.parametrize("batching", ["dynamic"], indirect=True)  # the default
 def test_processes_that_torchrun_started(inputs, alone, tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     subprocess.run([*torchrun, *words(inputs, tmp_path, 2, EPOCHS)[1:]], check=True)
     assert_same(results(tmp_path, 2), alone)
 
 
+@pytest.mark.parametrize("batching", ["dynamic"], indirect=True)  # the default
 def test_processes_that_slurm_started(inputs, alone, tmp_path):
     step = {"SLURM_NTASKS": 2, "SLURM_STEP_NUM_TASKS": 2, "SLURM_NTASKS_PER_NODE": 2, "SLURM_NNODES": 1}
     meet = {"SLURM_NODEID": 0, "SLURM_JOB_NAME": "train", "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}
@@ -148,7 +157,10 @@ def test_a_bad_label_on_one_process_stops_all(inputs, tmp_path, split, where):
     stores[split] = [replace(s, energy=1e200) if s.source_index == 50 else s for s in stores[split]]
     write_stores(tmp_path / "inputs", **stores)
     (tmp_path / "inputs" / "model").symlink_to(inputs / "model")
-    done = subprocess.run(words(tmp_path / "inputs", tmp_path / "run", 2, 1), stderr=subprocess.PIPE, text=True)
+    settings = json.dumps({"batching": "fixed"})  # at least four structures together
+    done = subprocess.run(
+        words(tmp_path / "inputs", tmp_path / "run", 2, 1, settings), stderr=subprocess.PIPE, text=True
+    )
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if "rror" in line or "Traceback" in line]
     found = re.match(rf"error: epoch 1, {where}: .* not finite, on source frames \[(.*)\]; check", line)

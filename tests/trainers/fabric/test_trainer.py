@@ -47,7 +47,7 @@ def trainer(small_potential):
     ids=["uneven", "edgeless"],
 )
 def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
-    config = run_config(**settings, checkpoint_every=100)
+    config = run_config(**settings, batching="fixed", checkpoint_every=100)
     valid = valid and StructureList(valid)
     trained = []
     for name, module in {"jax": jax_engine, "fabric": engine}.items():
@@ -73,8 +73,9 @@ def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
 @pytest.mark.parametrize(
     ("precision", "others"),
     [
-        ("float32", {}),
-        ("float64", {}),
+        ("float32", {"batching": "fixed"}),
+        ("float64", {"batching": "fixed"}),
+        ("float64", {"batching": "dynamic"}),
         ("bf16-mixed", {}),
         ("float64", {"optimizer": "muon", "weight_decay": 0.01, "micro_batches": 3, "clip_norm": 0.1}),
     ],

@@ -5,7 +5,6 @@ from typing import Any
 
 from forgefield.config import RunConfig
 from forgefield.data.loaders import Source
-from forgefield.errors import UserError
 from forgefield.models.potential import Potential
 from forgefield.trainers.fabric.connect import connect
 from forgefield.trainers.fabric.processes import FabricProcesses
@@ -13,13 +12,11 @@ from forgefield.trainers.fabric.trainer import FabricTrainer
 
 
 def prepare(config: RunConfig) -> FabricProcesses:
-    """Check that this engine can do a run, and connect the processes that do it.
+    """Connect the processes that do a run.
 
     Raises:
-        UserError: it cannot.
+        UserError: they are not as many as it asks for.
     """
-    if config.training.batching != "fixed":
-        raise UserError(f"training.batching: {config.training.batching} cannot train yet; write batching: fixed")
     return FabricProcesses(connect(config))
 
 

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Callable
 
-from forgefield.data.loaders import BatchLoader
 from forgefield.data.prefetch import Prefetch
 from forgefield.data.processes import Processes
 from forgefield.trainers.epoch_trainer import NotFiniteError
 from forgefield.trainers.fabric.graphs import TorchBatch
+from forgefield.trainers.fabric.loader import StepLoader
 from forgefield.trainers.metrics import metrics
 
 
 def evaluate(
-    error_sums: Callable[[TorchBatch], dict[str, float]], loader: BatchLoader, processes: Processes
+    error_sums: Callable[[TorchBatch], dict[str, float]], loader: StepLoader, processes: Processes
 ) -> dict[str, float]:
     """Metrics from the error sums of all batches, each structure counted once; the same on every process.
 
@@ -25,12 +25,15 @@ def evaluate(
     unsound = None
     with Prefetch(loader.epoch(0)) as batches:
         for number, loaded in enumerate(batches):
-            for name, value in error_sums(loaded.batch).items():
-                sums[name] = sums.get(name, 0.0) + value
-            if not math.isfinite(sums["loss"]):
+            for part in loaded.parts:
+                for name, value in error_sums(part).items():
+                    sums[name] = sums.get(name, 0.0) + value
+            if not math.isfinite(sums.get("loss", 0.0)):
                 unsound = (number, loader.frames(loaded.rows))
                 break
     everyone = processes.exchange((sums, unsound))
     if found := [first for _, first in everyone if first is not None]:
         raise NotFiniteError("evaluation", min(found)[1])
-    return metrics({name: sum(own[name] for own, _ in everyone) for name in sums}, len(loader.source))
+    # a process without a structure has no sums
+    names = {name: None for own, _ in everyone for name in own}
+    return metrics({name: sum(own.get(name, 0.0) for own, _ in everyone) for name in names}, len(loader.source))

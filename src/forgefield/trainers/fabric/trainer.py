@@ -1,7 +1,7 @@
 """Force matching in PyTorch: the counterpart of :class:`forgefield.trainers.ForceMatching`."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,17 @@ import torch
 from torch import Tensor
 
 from forgefield.config.training import TrainingConfig
-from forgefield.data.batching import round_up
-from forgefield.data.loaders import BatchLoader, Source
+from forgefield.data.loaders import Source
+from forgefield.data.plans import Sizes
 from forgefield.data.prefetch import Prefetch, Timed
+from forgefield.data.step_plans import StepPlan
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.interface import torch_model
 from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
+from forgefield.trainers.fabric.batches import evaluation_plan, training_plan
 from forgefield.trainers.fabric.evaluation import evaluate
 from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch, micro_batches
+from forgefield.trainers.fabric.loader import StepLoader
 from forgefield.trainers.fabric.losses import error_sums, per_structure
 from forgefield.trainers.fabric.optimizers import clip_gradients, optimizers, schedule, update_average
 from forgefield.trainers.fabric.processes import FabricProcesses
@@ -76,12 +79,10 @@ class FabricTrainer(EpochTrainer):
 
     def set_datasets(self, training: Source, validation: Source | None = None) -> None:
         """Give the data: structures in eV and Å, as of an open store."""
-        settings = self._training
-        self._loaders["training"] = self._loader(
-            training, settings.batch, seed=settings.seed, drop_last=settings.drop_last
-        )
+        settings, count = self._training, self._processes.count
+        self._loaders["training"] = self._loader(training, training_plan(settings, count))
         if validation is not None:
-            self._loaders["validation"] = self._loader(validation, round_up(settings.eval_batch, self._processes.parts))
+            self._loaders["validation"] = self._loader(validation, evaluation_plan(settings, count))
         steps = len(self._loaders["training"]) * settings.epochs
         self._schedule = schedule(settings.lr, steps, settings.schedule)
 
@@ -109,7 +110,7 @@ class FabricTrainer(EpochTrainer):
         with Prefetch(loader.epoch(epoch)) as batches, self._fabric.init_tensor():
             timed = Timed(batches)
             for loaded in timed:
-                loss, norm = self._gradients(loaded.batch)
+                loss, norm = self._gradients(loaded.parts)
                 losses.append(loss)
                 if not (math.isfinite(loss) and math.isfinite(norm)):
                     raise NotFiniteError(f"step {len(losses)}", loader.frames(loaded.rows))
@@ -117,17 +118,21 @@ class FabricTrainer(EpochTrainer):
                 on_step(loss)
         return float(np.mean(losses)), timed.seconds
 
-    def _gradients(self, batch: TorchBatch) -> tuple[float, float]:
-        """Leave the gradients of a batch of all processes; returns its loss, and their norm before clipping."""
+    def _gradients(self, parts: Sequence[TorchBatch]) -> tuple[float, float]:
+        """Leave the gradients of a batch of all processes, of which this one computes ``parts``, if any.
+
+        Returns:
+            Its loss, and the norm of the gradients before clipping.
+        """
         training, params = self._training, self._state.params.values()
-        loss = torch.zeros((), device=self._fabric.device)
         for parameter in params:
             parameter.grad = None
-        for part in micro_batches(batch, training.micro_batches):
-            # the sum of all processes' losses is the mean over the batch, however unequal their parts are
-            own = self._losses(self._fabric.to_device(part)).sum() / training.batch
-            self._fabric.backward(own)
-            loss += own.detach()
+        loss = next(iter(params)).new_zeros(())
+        for part in (micro for own in parts for micro in micro_batches(own, training.micro_batches)):
+            # the sum over all parts is the mean over a batch as planned, in which every structure weighs the same
+            of_part = self._losses(self._fabric.to_device(part)).sum() / self._loaders["training"].batch
+            self._fabric.backward(of_part)
+            loss = loss + of_part.detach()
         for parameter in params:
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
             if parameter.grad is None:
@@ -179,7 +184,5 @@ class FabricTrainer(EpochTrainer):
         self._state.restore(arrays, path)
         self._best = {k.removeprefix("best/"): v for k, v in arrays.items() if k.startswith("best/")}
 
-    def _loader(self, source: Source, batch: int, **settings: Any) -> BatchLoader:
-        own = self._processes
-        settings |= {"parts": own.parts, "local_parts": own.local_parts, "processes": own}
-        return BatchLoader(source, self._neighbors, batch, dtype=np.dtype(self._training.dtype), **settings)
+    def _loader(self, source: Source, plan: Callable[[Sizes], StepPlan]) -> StepLoader:
+        return StepLoader(source, self._neighbors, plan, self._processes, dtype=np.dtype(self._training.dtype))
