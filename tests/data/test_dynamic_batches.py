@@ -80,6 +80,12 @@ def test_more_batches_where_the_limit_asks_for_them():
     assert len(batches_of(work, 40, 10.0)) == 4
 
 
+def test_a_structure_beyond_the_limit_asks_for_no_more_batches():
+    work = np.ones((17, 2))
+    work[3] = 100.0
+    assert sorted(map(len, batches_of(work, 8, 8.8))) == [1, 8, 8]
+
+
 def test_epochs_differ_in_who_meets_whom():
     for work in (skewed(1000), skewed(40)):
         pairs = []

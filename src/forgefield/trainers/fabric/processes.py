@@ -14,13 +14,11 @@ class FabricProcesses:
 
     Attributes:
         index, count: this process, counted from 0, of all processes.
-        parts, local_parts: what a batch is split into, a part for each process, and this process's.
     """
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.index, self.count = fabric.global_rank, fabric.world_size
-        self.parts, self.local_parts = self.count, range(self.index, self.index + 1)
 
     def exchange(self, item: Item) -> list[Item]:
         if self.count == 1:
