@@ -2,12 +2,12 @@
 
 import torch
 
+from forgefield.models.mace.torch_autocast import without_autocast
+from forgefield.models.mace.torch_blocks import speed_up
 from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import default_dtype, exact_forces
 from forgefield.models.potential import Potential
-from forgefield.trainers.fabric.autocast import without_autocast
 from forgefield.trainers.fabric.graphs import TorchGraph
-from forgefield.trainers.fabric.mace_blocks import speed_up
 from forgefield.trainers.fabric.models import Predicted
 
 

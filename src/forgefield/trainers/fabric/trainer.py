@@ -126,7 +126,8 @@ class FabricTrainer(EpochTrainer):
         for part in micro_batches(batch, training.micro_batches):
             # the sum of all processes' losses is the mean over the batch, however unequal their parts are
             own = self._losses(self._fabric.to_device(part)).sum() / training.batch
-            self._fabric.backward(own)
+            # not by the positions, of which mace-torch keeps the gradient too
+            self._fabric.backward(own, inputs=list(params))
             loss += own.detach()
         for parameter in params:
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
