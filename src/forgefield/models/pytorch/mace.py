@@ -2,14 +2,14 @@
 
 import torch
 
+from forgefield.models.mace.torch_autocast import without_autocast
+from forgefield.models.mace.torch_blocks import speed_up
 from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import exact_forces
 from forgefield.models.potential import Potential
-from forgefield.models.pytorch.autocast import without_autocast
 from forgefield.models.pytorch.building import default_dtype
 from forgefield.models.pytorch.graphs import TorchGraph
 from forgefield.models.pytorch.interface import Predicted
-from forgefield.models.pytorch.mace_blocks import speed_up
 
 
 class MaceModel(torch.nn.Module):

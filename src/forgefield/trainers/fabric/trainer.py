@@ -131,7 +131,8 @@ class FabricTrainer(EpochTrainer):
         for part in (micro for own in parts for micro in micro_batches(own, training.micro_batches)):
             # the sum over all parts is the mean over a batch as planned, in which every structure weighs the same
             of_part = self._losses(self._fabric.to_device(part)).sum() / self._loaders["training"].batch
-            self._fabric.backward(of_part)
+            # not by the positions, of which mace-torch keeps the gradient too
+            self._fabric.backward(of_part, inputs=list(params))
             loss = loss + of_part.detach()
         for parameter in params:
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
