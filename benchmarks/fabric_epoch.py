@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from fabric_programs import OTHERS, SPLITS, Training, of_forgefield, write_data
+from fabric_programs import OTHERS, SPLITS, Training, of_forgefield, write_data, write_start
 from report import measured_on, ratio, table, update_page
 from rows import machine
 
@@ -40,6 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         elements, results["origin"] = write_data(training, folder)
+        write_start(training, elements, folder)
         for model in options.models:
             programs = compare(model, training, elements, folder, options.rounds)
             devices = compare_devices(model, training, elements, folder, options.rounds)

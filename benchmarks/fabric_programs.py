@@ -8,11 +8,16 @@ from typing import Any
 import ase
 import ase.io
 import numpy as np
+import torch
 import yaml
-from ase.data import chemical_symbols
+from ase.data import atomic_numbers, chemical_symbols
 from systems import bpa
 
+from forgefield.files import sha256_of
+from forgefield.models.mace.torch_reference import quiet_mace
+
 SPLITS = ("train", "valid", "test")
+START = "start.model"
 CUTOFF, LR, EMA = 5.0, 1e-3, 0.99
 
 
@@ -54,13 +59,42 @@ def write_data(training: Training, folder: Path) -> tuple[list[str], str]:
     return [chemical_symbols[z] for z in numbers], system.origin
 
 
+def write_start(training: Training, elements: list[str], folder: Path) -> None:
+    """A MACE with random weights, from which both trainings start: made from scratch, the programs' would differ."""
+    torch.manual_seed(0)
+    numbers = [atomic_numbers[symbol] for symbol in elements]
+    with quiet_mace():
+        from e3nn import o3
+        from mace.modules import ScaleShiftMACE, interaction_classes
+
+        module = ScaleShiftMACE(
+            r_max=CUTOFF,
+            num_bessel=8,
+            num_polynomial_cutoff=5,
+            max_ell=3,
+            interaction_cls=interaction_classes["RealAgnosticResidualInteractionBlock"],
+            interaction_cls_first=interaction_classes["RealAgnosticInteractionBlock"],
+            num_interactions=2,
+            num_elements=len(numbers),
+            hidden_irreps=o3.Irreps(f"{training.channels}x0e"),
+            MLP_irreps=o3.Irreps("16x0e"),
+            atomic_energies=np.zeros(len(numbers)),
+            avg_num_neighbors=16.0,
+            atomic_numbers=numbers,
+            correlation=3,
+            gate=torch.nn.functional.silu,
+            atomic_inter_scale=1.0,
+            atomic_inter_shift=0.0,
+        )
+    torch.save(module, folder / START)
+
+
 def of_forgefield(model: str, training: Training, elements: list[str], folder: Path) -> list[str]:
     """Words after ``forgefield``; its file goes into ``folder``, beside the data."""
-    shape: dict[str, Any] = {"elements": elements, "r_max": CUTOFF}
-    if model == "mace":
-        shape |= {"hidden_channels": training.channels}
-    else:
-        shape |= {"architecture": model, "flashcart": {"n_hidden_feats": training.channels, "l_max_hidden_feats": 1}}
+    shape: dict[str, Any] = {"foundation": f"../{START}", "sha256": sha256_of(folder.parent / START)}
+    if model == "flashcart":
+        features = {"n_hidden_feats": training.channels, "l_max_hidden_feats": 1}
+        shape = {"architecture": model, "elements": elements, "r_max": CUTOFF, model: features}
     settings = {
         "batch": training.batch,
         "eval_batch": training.batch,
@@ -87,10 +121,8 @@ def of_mace(training: Training, elements: list[str], folder: Path) -> list[str]:
         "E0s": "average",
         "energy_key": "REF_energy",
         "forces_key": "REF_forces",
-        "num_channels": training.channels,
-        "max_L": 0,
-        "use_reduced_cg": True,
-        "r_max": CUTOFF,
+        "foundation_model": f"../{START}",
+        "multiheads_finetuning": False,
         "batch_size": training.batch,
         "valid_batch_size": training.batch,
         "max_num_epochs": training.epochs,

@@ -41,7 +41,9 @@ def train(inputs, output, devices, settings, epochs=EPOCHS):
     """The parameters of every rank, and the rows of the history."""
     output.mkdir(exist_ok=True)
     words = [PROGRAM, inputs, output, devices, epochs, json.dumps({"epochs": EPOCHS} | settings)]
-    subprocess.run([sys.executable, *map(str, words)], check=True)
+    done = subprocess.run([sys.executable, *map(str, words)], check=True, stderr=subprocess.PIPE, text=True)
+    # process 0 alone reports
+    assert done.stderr.count(f"epoch {epochs}/{epochs}") == 1
     with open(output / "history.csv") as file:
         rows = list(csv.DictReader(file))
     return [dict(np.load(output / f"rank_{i}.npz")) for i in range(devices)], rows
