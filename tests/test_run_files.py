@@ -190,11 +190,6 @@ def apart(folder):
     ase.io.write(folder / "train.extxyz", atoms)
 
 
-def another_architecture(folder):
-    model = folder / "model/model.json"
-    model.write_text(model.read_text().replace('"mace"', '"python"'))
-
-
 MISTAKES = {
     "no such label": (None, ["datasets.data.keys.energy=my_energy"], "keys.energy: 'my_energy'"),
     "no label at all": (
@@ -219,9 +214,19 @@ MISTAKES = {
         "valid.h5: frame 14 has Cl",
     ),
     "no edges": (apart, [], "no two atoms are within the model's cutoff of 3 Å"),
-    "another architecture": (another_architecture, [], "is a model of architecture python, but architecture is mace"),
+    "another architecture": (
+        None,
+        ["models.model.architecture=flashcart"],
+        "is a model of architecture mace, but architecture is flashcart",
+    ),
     "no such model": (lambda folder: shutil.rmtree(folder / "model"), [], "foundation: model does not exist"),
     "no such file": (None, ["train_path=trian.extxyz"], "trian.extxyz: no such file; did you mean train.extxyz?"),
+    "far more processes than cores": (None, ["devices=1000"], "devices: 1000 processes are asked for on"),
+    "a file in the way": (
+        None,
+        ["output_path=my_run.yaml/x"],
+        "output_path: my_run.yaml/x cannot be made a directory (",
+    ),
     "unknown key": (None, ["trainin.lr=1"], "my_run.yaml: trainin: unknown key; did you mean training?"),
 }
 

@@ -16,6 +16,20 @@ from forgefield.errors import UserError
 WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
+def make_directory(path: Path, key: str) -> None:
+    """Make a directory that the user has named by ``key``, unless it is there.
+
+    Raises:
+        UserError: a file is in the way, or the place is not to be written to.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in WRITE_ERRORS:
+            raise
+        raise UserError(f"{key}: {path} cannot be made a directory ({error.strerror}); choose another place") from None
+
+
 def sha256_of(path: Path | str) -> str:
     """The hexadecimal sha256 of a file's bytes."""
     with open(path, "rb") as file:

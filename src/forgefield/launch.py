@@ -34,6 +34,8 @@ LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 # Open MPI refuses root unless told otherwise; other MPIs ignore these
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PR_SET_PDEATHSIG = 1
+# more would spend their time waiting for each other
+MOST_PER_CORE = 4
 POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
@@ -47,6 +49,13 @@ def is_started(config: RunConfig) -> bool:
     """Whether this process is one of several that were started together, here or by the user's own launcher."""
     others = {"jax": ("OMPI_COMM_WORLD_SIZE",), "fabric": TORCH_COUNTS}[config.backend]
     return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in others)
+
+
+def require_cores(config: RunConfig) -> None:
+    """Refuse far more processes than this machine, which is to run all of them, has CPU cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if (count := process_count(config)) > (most := MOST_PER_CORE * cores):
+        raise UserError(f"devices: {count} processes are asked for on {cores} CPU cores; expected at most {most}")
 
 
 def start(config: RunConfig) -> None:

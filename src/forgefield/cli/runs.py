@@ -91,6 +91,7 @@ def _paths(
 def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
+    from forgefield.files import make_directory
     from forgefield.prepare import prepare_run, removed_on_error
 
     if launch.is_started(run):
@@ -98,7 +99,9 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
             launch.join(run)
             _do_together(work, config, run, paths)
         return
+    launch.require_cores(run)
     with removed_on_error(paths.output):
+        make_directory(paths.output, "output_path")
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
             launch.start(run)

@@ -57,7 +57,7 @@ def expand(content: dict[str, Any], names: Mapping[str, str]) -> None:
     for alias in [alias for alias in ALIASES if alias in content]:
         key = key_of(alias, names)
         if is_given(content, key):
-            raise UserError(f"{alias} and {key} are both given, but are the same; remove one")
+            raise UserError(f"{alias} and {key} are both given, but mean the same key; remove one")
         put(content, key, value_of(alias, content.pop(alias)), alias)
 
 

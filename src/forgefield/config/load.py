@@ -109,7 +109,7 @@ def _apply(content: dict[str, Any], changes: Sequence[Change], names: Mapping[st
     for key, value, override in changes:
         full = aliases.key_of(key, names)
         if seen.setdefault(full, key) != key:
-            raise UserError(f"{seen[full]} and {key} are both given, but are the same; remove one")
+            raise UserError(f"{seen[full]} and {key} are both given, but mean the same key; remove one")
         if key in aliases.ALIASES:
             used[key] = full
         aliases.put(content, full, aliases.value_of(key, value), override)

@@ -18,7 +18,7 @@ from forgefield.data.batching import shift_energy
 from forgefield.data.processes import OneProcess, Processes
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
-from forgefield.errors import named
+from forgefield.errors import UserError, named
 from forgefield.evaluation.columns import prediction_columns, reference_columns, require_moderate_errors
 from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
 from forgefield.evaluation.parts import write_together
@@ -79,6 +79,8 @@ def evaluate_run(
 
 
 def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
+    if not (run / "model").exists():
+        raise UserError(f"{run / 'model'}: not trained yet; start `forgefield train` with these settings first")
     start, trained = load_potential(foundation), load_potential(run / "model")
     if not start.pretrained:
         return {"trained": trained}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from forgefield.data.processes import Processes
 from forgefield.errors import UserError
+from forgefield.files import make_directory
 
 PATIENCE = 10.0  # seconds in which a file system over a network shows what another machine has written
 
@@ -21,7 +22,7 @@ def require_shared(directory: Path, processes: Processes) -> None:
         return
     token, is_new = directory / f".shared-{uuid.uuid4().hex}", not directory.exists()
     if processes.index == 0:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory, "output_path")
         token.touch()
     name = processes.broadcast(token.name)
     everyone = processes.exchange((_appears(directory / name), socket.gethostname(), str(directory.resolve())))
