@@ -15,7 +15,7 @@ RUNS = {
     "ranks": {"parallelism": "mpi", "devices": 2},
     "devices": {"parallelism": "jax", "devices": 2},
     "nodes": {"parallelism": "jax", "n_nodes": 2},
-    "torch": {"backend": "fabric", "devices": 2},
+    "torch": {"backend": "fabric", "devices": 2, "training": {"batching": "fixed"}},
 }
 # PyTorch rounds otherwise than JAX in every step
 TOLERANCE = {"torch": 1e-8}
