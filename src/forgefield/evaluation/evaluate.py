@@ -79,9 +79,10 @@ def evaluate_run(
 
 
 def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
+    start = load_potential(foundation)
     if not (run / "model").exists():
         raise UserError(f"{run / 'model'}: not trained yet; start `forgefield train` with these settings first")
-    start, trained = load_potential(foundation), load_potential(run / "model")
+    trained = load_potential(run / "model")
     if not start.pretrained:
         return {"trained": trained}
     return {"foundation": start, "refitted": apply_statistics(start, statistics), "finetuned": trained}
