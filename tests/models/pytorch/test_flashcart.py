@@ -151,3 +151,17 @@ def test_constants_are_as_precise_as_the_model_whatever_the_default_precision(mo
     for one, other, third in zip(fine, again, coarse, strict=True):
         assert one.energy == other.energy
         assert 0 < abs(one.energy - third.energy) < 1e-4 * max(1, abs(one.energy))
+
+
+def test_what_the_package_keeps_out_of_muon_is_kept_out_here(models):
+    module, potential = models()
+    model = FlashcartModel(potential, torch.float64)
+    kept_out = [
+        {name for name, parameter in network.named_parameters() if any(parameter is p for p in out)}
+        for network, out in (
+            (module, list(module.non_muon_parameters())),
+            (model.network, list(model.non_muon_parameters())),
+        )
+    ]
+    assert kept_out[0] == kept_out[1]
+    assert any(name.startswith("embedding.") for name in kept_out[1])

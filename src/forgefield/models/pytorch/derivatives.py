@@ -1,12 +1,37 @@
 """Forces and virials as derivatives of a model's energies."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
 
 from forgefield.models.pytorch.graphs import TorchGraph
 from forgefield.models.pytorch.interface import Predicted
+
+
+class DerivedModel(torch.nn.Module, ABC):
+    """A :class:`~forgefield.models.pytorch.interface.TorchModel` around a network that gives energies.
+
+    Args:
+        network: the module.
+        names: of its parameters that training changes.
+    """
+
+    def __init__(self, network: torch.nn.Module, names: Iterable[str]) -> None:
+        super().__init__()
+        self.network, self._names = network, tuple(names)
+
+    def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
+        return derived(self._energies, graph, virial=virial, create_graph=self.training)
+
+    def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
+        own = dict(self.network.named_parameters())
+        return {name: own[name] for name in self._names}
+
+    @abstractmethod
+    def _energies(self, graph: TorchGraph) -> Tensor:
+        """(B,) energies of a graph, by differentiable operations on its positions and shifts."""
 
 
 def derived(

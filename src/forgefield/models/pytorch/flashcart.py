@@ -1,16 +1,17 @@
 """FlashCart's model behind the interface of this package."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 from forgefield.models.flashcart.exchange import to_flashcart
 from forgefield.models.potential import Potential
-from forgefield.models.pytorch.derivatives import derived, sum_by_structure
+from forgefield.models.pytorch.derivatives import DerivedModel, sum_by_structure
 from forgefield.models.pytorch.graphs import TorchGraph
-from forgefield.models.pytorch.interface import Predicted
 
 
-class FlashcartModel(torch.nn.Module):
+class FlashcartModel(DerivedModel):
     """A :class:`~forgefield.models.pytorch.interface.TorchModel` around the package's FlashCartPotential.
 
     It gives the package vectors of edges and takes site energies, and makes the derivatives itself: the package's own
@@ -18,16 +19,11 @@ class FlashcartModel(torch.nn.Module):
     """
 
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.network = to_flashcart(potential, dtype)
-        self._names = tuple(potential.parameters)
+        super().__init__(to_flashcart(potential, dtype), potential.parameters)
 
-    def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
-        return derived(self._energies, graph, virial=virial, create_graph=self.training)
-
-    def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
-        own = dict(self.network.named_parameters())
-        return {name: own[name] for name in self._names}
+    def non_muon_parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Matrices that are no linear maps, such as the elements' embedding."""
+        return self.network.non_muon_parameters()
 
     def _energies(self, graph: TorchGraph) -> Tensor:
         # FlashCart's vectors run from the receiver, which is row 0 of its edges, to the sender

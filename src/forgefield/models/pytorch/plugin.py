@@ -6,25 +6,16 @@ from torch import Tensor
 from forgefield.errors import UserError
 from forgefield.models.plugin.building import to_module
 from forgefield.models.potential import Potential
-from forgefield.models.pytorch.derivatives import derived
+from forgefield.models.pytorch.derivatives import DerivedModel
 from forgefield.models.pytorch.graphs import TorchGraph
-from forgefield.models.pytorch.interface import Predicted
 
 
-class PluginModel(torch.nn.Module):
+class PluginModel(DerivedModel):
     """A :class:`~forgefield.models.pytorch.interface.TorchModel` around what the code's ``build`` made."""
 
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.network = to_module(potential, dtype)
-        self._object, self._names = potential.config["object"], tuple(potential.parameters)
-
-    def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
-        return derived(self._energies, graph, virial=virial, create_graph=self.training)
-
-    def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
-        own = dict(self.network.named_parameters())
-        return {name: own[name] for name in self._names}
+        super().__init__(to_module(potential, dtype), potential.parameters)
+        self._object = potential.config["object"]
 
     def _energies(self, graph: TorchGraph) -> Tensor:
         energy = self.network(graph)
