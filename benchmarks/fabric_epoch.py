@@ -18,10 +18,10 @@ from statistics import median
 from typing import Any
 
 from fabric_programs import OTHERS, SPLITS, Training, of_forgefield, write_data, write_start
-from report import measured_on, ratio, table, update_page
+from report import measured_on, publish, ratio, table, update_page
 from rows import machine
 
-from forgefield.files import atomic_file, write_json
+from forgefield.files import write_json
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 FORGEFIELD = Path(sys.executable).with_name("forgefield")
@@ -47,9 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
             results["models"][model] = {"programs": programs, "devices": devices}
             write_json(options.output, results)
     text = markdown(results)
-    with atomic_file(options.output.with_suffix(".md")) as file:
-        file.write_text(text)
-    print(text)
+    publish(text, options.output)
     if options.update_docs:
         update_page(PAGE, Path(__file__).name, text)
     return 0

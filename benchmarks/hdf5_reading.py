@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from hdf5_layouts import LAYOUTS, MEMMAP, Reader, open_readers, write_case
-from report import measured_on, ratio, table, update_page
+from report import measured_on, publish, ratio, table, update_page
 from rows import machine
 
-from forgefield.files import atomic_file, write_json
+from forgefield.files import write_json
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 PACKAGES = ("forgefield", "h5py", "numpy")
@@ -46,9 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
             write_json(options.output, results)
             print(f"{case}: measured in {time.monotonic() - start:.0f} s", flush=True)
     text = markdown(results)
-    with atomic_file(options.output.with_suffix(".md")) as file:
-        file.write_text(text)
-    print(text)
+    publish(text, options.output)
     if options.update_docs:
         update_page(PAGE, Path(__file__).name, text)
     return 0

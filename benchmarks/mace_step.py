@@ -16,11 +16,9 @@ from typing import Any
 import models
 from agreement import DisagreementError
 from measure import Job, compare, compare_allocators, memory
-from report import markdown, update_page
+from report import markdown, publish, update_page
 from rows import Results, Row
 from systems import SYSTEMS
-
-from forgefield.files import atomic_file
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 CORES = 2
@@ -48,9 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
             else:
                 print(f"{' '.join(row)}: measured in {time.monotonic() - start:.0f} s", flush=True)
     text = markdown(results, rows)
-    with atomic_file(options.output.with_suffix(".md")) as file:
-        file.write_text(text)
-    print(text)
+    publish(text, options.output)
     if options.update_docs:
         update_page(PAGE, Path(__file__).name, markdown(results, selected_rows(parse([]))))
     return int(refused)

@@ -7,6 +7,8 @@ from typing import Any
 
 from rows import Results, Row
 
+from forgefield.files import atomic_file
+
 MISSING = "not measured"
 END = "<!-- end -->"
 SPEED = (
@@ -64,6 +66,13 @@ def measured_on(machine: Mapping[str, Any]) -> str:
 def begin(script: str) -> str:
     """The marker before what a script of this folder writes into a page; END is the one behind it."""
     return f"<!-- begin: written by benchmarks/{script} -->"
+
+
+def publish(text: str, results: Path) -> None:
+    """Print the tables and write them beside the file of the results."""
+    with atomic_file(results.with_suffix(".md")) as file:
+        file.write_text(text)
+    print(text)
 
 
 def update_page(page: Path, script: str, text: str) -> None:
