@@ -10,8 +10,9 @@ from cases import LEARNING_RATE, Case
 from jax.flatten_util import ravel_pytree
 from systems import SEED
 
-from forgefield.data.loaders import BatchLoader, StructureList
+from forgefield.data.loaders import BatchLoader
 from forgefield.data.packing import PackedNeighbors
+from forgefield.data.reader import StructureList
 from forgefield.models.energy import energy_function
 from forgefield.trainers.epochs import train_epoch
 from forgefield.trainers.losses import Loss

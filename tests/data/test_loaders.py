@@ -3,8 +3,9 @@ import jax
 import numpy as np
 import pytest
 
-from forgefield.data.loaders import BatchLoader, StructureList
+from forgefield.data.loaders import BatchLoader
 from forgefield.data.packing import PackedNeighbors
+from forgefield.data.reader import StructureList
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 

@@ -9,8 +9,9 @@ import pytest
 from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
 
 from forgefield.data import plans
-from forgefield.data.loaders import BatchLoader, StructureList
+from forgefield.data.loaders import BatchLoader
 from forgefield.data.packing import PackedNeighbors
+from forgefield.data.reader import StructureList
 from forgefield.data.store import Store, StoreWriter
 from forgefield.errors import UserError
 from forgefield.trainers import ForceMatching

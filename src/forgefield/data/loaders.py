@@ -19,10 +19,8 @@ from forgefield.data.plans import (
     largest_capacity,
     split_batches,
 )
-from forgefield.data.reader import Source, StructureList, StructureReader
+from forgefield.data.reader import Source, StructureReader
 from forgefield.errors import UserError
-
-__all__ = ["BatchLoader", "Filled", "LoadedBatch", "PackedNeighbors", "Source", "StructureList"]
 
 # of longer trainings, the shapes follow from so many epochs, and one more holds whatever may come later
 PLANNED_EPOCHS = 1000

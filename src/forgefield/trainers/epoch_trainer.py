@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from forgefield.data.loaders import Source
 from forgefield.data.processes import OneProcess, Processes
+from forgefield.data.reader import Source
 from forgefield.errors import UserError
 from forgefield.trainers.checkpoints import (
     Checkpoint,

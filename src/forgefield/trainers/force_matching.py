@@ -14,7 +14,8 @@ from jax.sharding import Mesh
 from forgefield.data.batching import round_up
 from forgefield.data.given import given_structures, refuse
 from forgefield.data.hdf5_loader import HDF5ParallelDataLoader
-from forgefield.data.loaders import BatchLoader, LoadedBatch, Source, StructureList
+from forgefield.data.loaders import BatchLoader, LoadedBatch
+from forgefield.data.reader import Source, StructureList
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError

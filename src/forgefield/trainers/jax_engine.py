@@ -10,7 +10,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from forgefield.config import RunConfig
-from forgefield.data.loaders import PackedNeighbors, Source
+from forgefield.data.packing import PackedNeighbors
+from forgefield.data.reader import Source
 from forgefield.errors import UserError
 from forgefield.models.energy import energy_function
 from forgefield.models.kernels import choose_kernels

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from labelled_data import labelled_structures, run_config, with_giant
 
 from forgefield import launch
-from forgefield.data.loaders import StructureList
+from forgefield.data.reader import StructureList
 from forgefield.errors import reported_errors
 from forgefield.models.potential import load_potential
 

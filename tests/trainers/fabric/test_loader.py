@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from labelled_data import SHIFTS, labelled_structures, run_config, with_giant
 
-from forgefield.data.loaders import StructureList
+from forgefield.data.reader import StructureList
 from forgefield.data.step_plans import FixedSteps
 from forgefield.trainers.fabric.batches import evaluation_plan, training_plan
 from forgefield.trainers.fabric.graphs import DirectedNeighbors

@@ -5,7 +5,7 @@ import pytest
 import torch
 from labelled_data import labelled_structures, run_config
 
-from forgefield.data.loaders import StructureList
+from forgefield.data.reader import StructureList
 from forgefield.errors import UserError
 from forgefield.trainers import jax_engine
 from forgefield.trainers.checkpoints import saved_checkpoints

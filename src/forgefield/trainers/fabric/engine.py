@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from forgefield.config import RunConfig
-from forgefield.data.loaders import Source
+from forgefield.data.reader import Source
 from forgefield.models.potential import Potential
 from forgefield.trainers.fabric.connect import connect
 from forgefield.trainers.fabric.processes import FabricProcesses

@@ -10,32 +10,17 @@ import numpy as np
 from torch.utils.data import DistributedSampler
 
 from forgefield.data.dynamic_batches import even_batches, relative_work
-from forgefield.data.plans import Sizes, check_full_batch, epoch_order
-from forgefield.data.step_plans import Steps, generator
+from forgefield.data.plans import epoch_order
+from forgefield.data.step_plans import DynamicSteps, FixedSteps, Steps, generator
 
 
 @dataclass(frozen=True)
-class RepeatedFixedSteps:
+class RepeatedFixedSteps(FixedSteps):
     """Each process's structures by ``DistributedSampler``, so many at a time.
 
-    Attributes:
-        sizes: of all structures.
-        batch, parts: a multiple of parts, as every part is to have the same number of structures.
-        seed: of the order.
-        drop_last: discard structures so that all processes have the same number, and incomplete last batches; otherwise
-            the first structures of the order are repeated.
+    ``drop_last`` discards structures so that all processes have the same number, and incomplete last batches; otherwise
+    the first structures of the order are repeated.
     """
-
-    sizes: Sizes
-    batch: int
-    parts: int
-    seed: int
-    drop_last: bool = False
-    limit = None
-
-    def __post_init__(self) -> None:
-        if self.drop_last:
-            check_full_batch(len(self.sizes.atoms), self.batch)
 
     def steps(self, epoch: int) -> Steps:
         own = np.array([self._own(part, epoch) for part in range(self.parts)])
@@ -53,33 +38,12 @@ class RepeatedFixedSteps:
 
 
 @dataclass(frozen=True)
-class RepeatedDynamicSteps:
+class RepeatedDynamicSteps(DynamicSteps):
     """A batch of about the same work for each process, in each step those of similar work.
 
     Processes with fewer batches than others repeat their final one. One that has none computes that of another.
-
-    Attributes:
-        sizes: of all structures.
-        batch, parts: structures per step on average, a multiple of parts.
-        margin: by how much a batch may exceed the work of so many average structures.
-        seed: of the order.
-        drop_last: discard batches that some processes have beyond the others.
+    ``drop_last`` discards batches that some processes have beyond the others.
     """
-
-    sizes: Sizes
-    batch: int
-    parts: int
-    margin: float
-    seed: int
-    drop_last: bool = False
-
-    def __post_init__(self) -> None:
-        if self.drop_last:
-            check_full_batch(len(self.sizes.atoms), self.batch)
-
-    @property
-    def limit(self) -> float:
-        return self.margin * (self.batch // self.parts)
 
     def steps(self, epoch: int) -> Steps:
         order, rng = epoch_order(len(self.sizes.atoms), self.seed, epoch), generator(self.seed, epoch)

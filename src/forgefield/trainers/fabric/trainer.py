@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from forgefield.config.training import TrainingConfig
-from forgefield.data.loaders import Source
 from forgefield.data.plans import Sizes
 from forgefield.data.prefetch import Prefetch, Timed
+from forgefield.data.reader import Source
 from forgefield.data.step_plans import StepPlan
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.interface import torch_model

@@ -11,7 +11,8 @@ import jax
 from jax.flatten_util import ravel_pytree
 from packaging.version import Version
 
-from forgefield.data.loaders import BatchLoader, LoadedBatch, StructureList
+from forgefield.data.loaders import BatchLoader, LoadedBatch
+from forgefield.data.reader import StructureList
 from forgefield.errors import UserError
 from forgefield.trainers.parallel.base import Finish, Item, Local, Reduction, end_with_error
 from forgefield.trainers.parallel.single import SingleDevice
