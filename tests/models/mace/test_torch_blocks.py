@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from forgefield.data.structures import Structure
-from forgefield.models.mace.torch_blocks import ScalarConvolution, neighbor_slots, speed_up
+from forgefield.models.mace.torch_blocks import ScalarConvolution, speed_up
 from forgefield.models.mace.torch_exchange import to_torch
 from forgefield.models.mace.torch_reference import quiet_mace, torch_inputs
 
@@ -60,16 +60,3 @@ def test_energies_forces_and_gradients_are_mace_torchs(random_mace, name):
     used = {name: g for name, g in gradients.items() if g is not None and g.numel()}
     for name, gradient in used.items():
         torch.testing.assert_close(own_gradients[name], gradient, rtol=1e-10, atol=1e-12, msg=name)
-
-
-def test_slots_hold_each_edge_once_at_its_receiver():
-    receiver = torch.tensor([2, 0, 2, 2, 4, 0])
-    slots, filled = neighbor_slots(receiver, 6)
-    assert filled.sum(dim=1).tolist() == [2, 0, 3, 0, 1, 0]
-    assert sorted(slots[filled].tolist()) == list(range(6))
-    assert all((receiver[slots[i][filled[i]]] == i).all() for i in range(6))
-
-
-def test_no_edges():
-    slots, filled = neighbor_slots(torch.zeros(0, dtype=torch.int64), 3)
-    assert slots.shape == filled.shape == (3, 0)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from forgefield.models.pytorch.neighbor_slots import NeighborSlots
+
 
 def speed_up(network: torch.nn.Module) -> None:
     """Change a mace-torch model in place, where its blocks are of a kind that is known here."""
@@ -99,20 +101,9 @@ class ScalarConvolution(torch.nn.Module):
     def forward(self, features: Tensor, harmonics: Tensor, weights: Tensor, edges: Tensor) -> Tensor:
         """(N, C * (l_max + 1)^2) messages, by degree, channel and order."""
         sender, receiver = edges
-        n_atoms, channels = features.shape
-        slots, filled = neighbor_slots(receiver, n_atoms)
-        values = (weights.unflatten(1, (-1, channels)) * features[sender][:, None])[slots]
-        angular = (harmonics[slots] * filled[:, :, None]).transpose(1, 2)
-        parts = zip(angular.split(self._sizes, dim=1), values.unbind(2), strict=True)
-        return torch.cat([torch.bmm(y, v).transpose(1, 2).flatten(1) for y, v in parts], dim=1)
-
-
-def neighbor_slots(receiver: Tensor, n_atoms: int) -> tuple[Tensor, Tensor]:
-    """(N, K): the edges that end at each atom, K being the largest number of them, and which slots are filled."""
-    order = torch.argsort(receiver, stable=True)
-    counts = torch.bincount(receiver, minlength=n_atoms)
-    ends = counts.cumsum(0)
-    place = torch.arange(int(counts.max()), device=receiver.device)
-    filled = place < counts[:, None]
-    rank = (ends - counts)[:, None] + place
-    return order[rank.where(filled, torch.zeros_like(rank))], filled
+        slots = NeighborSlots(receiver, len(features))
+        values = weights.unflatten(1, (-1, features.shape[1])) * features.index_select(0, sender)[:, None]
+        values = values.index_select(0, slots.edges)
+        angular = harmonics.index_select(0, slots.edges) * slots.filled[:, None]
+        parts = zip(angular.split(self._sizes, dim=1), values.split(1, dim=1), strict=True)
+        return torch.cat([slots.sums(v, y[:, None]).flatten(1) for y, v in parts], dim=1)

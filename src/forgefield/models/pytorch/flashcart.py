@@ -7,7 +7,9 @@ from torch import Tensor
 
 from forgefield.models.flashcart.exchange import to_flashcart
 from forgefield.models.potential import Potential
+from forgefield.models.pytorch.building import default_dtype
 from forgefield.models.pytorch.derivatives import DerivedModel, sum_by_structure
+from forgefield.models.pytorch.flashcart_blocks import speed_up
 from forgefield.models.pytorch.graphs import TorchGraph
 
 
@@ -19,7 +21,10 @@ class FlashcartModel(DerivedModel):
     """
 
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
-        super().__init__(to_flashcart(potential, dtype), potential.parameters)
+        network = to_flashcart(potential, dtype)
+        with default_dtype(dtype):
+            speed_up(network)
+        super().__init__(network, potential.parameters)
 
     def non_muon_parameters(self) -> Iterator[torch.nn.Parameter]:
         """Matrices that are no linear maps, such as the elements' embedding."""
