@@ -34,7 +34,7 @@ class ForgefieldCalculator(Calculator):
         super().__init__(**kwargs)
         self.potential = load_potential(model_dir)
         # its shapes leave room for changing neighbor counts, so that dynamics compiles few times
-        self._predictor = Predictor(self.potential, batch=1, precision=precision, virial=True)
+        self._predictor = Predictor(self.potential, batch=1, precision=precision, wanted="virial")
 
     def calculate(
         self, atoms: Atoms | None = None, properties: Any = ("energy",), system_changes: Any = all_changes

@@ -134,7 +134,8 @@ def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None") 
     from forgefield.evaluation.summary import print_summary
     from forgefield.trainers.runtime import configure_jax
 
-    configure_jax(precision="float64")
+    if run.engine == "jax":
+        configure_jax(precision="float64")
     evaluate_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
     if processes is None or processes.index == 0:
         print_summary(paths.output)

@@ -59,11 +59,11 @@ def evaluate_run(
     processes = processes or OneProcess()
     potentials = _potentials(foundation, statistics, run)
     sources = {split: data / f"{split}.h5" for split in config.evaluation.splits}
-    virial = any(_has_virial(source) for source in sources.values())
+    wanted = "virial" if any(_has_virial(source) for source in sources.values()) else "forces"
     batch = -(-config.training.eval_batch // processes.count)
     # the refitted model differs from the foundation by energy shifts alone, so it is not run a second time
     predictors = {
-        variant: Predictor(potential, batch=batch, virial=virial, kernels=config.training.kernels)
+        variant: Predictor(potential, batch=batch, wanted=wanted, engine=config.engine, kernels=config.training.kernels)
         for variant, potential in potentials.items()
         if variant != "refitted"
     }

@@ -51,7 +51,7 @@ def predict_file(
         raise UserError(f"{output}: predictions are written as extended XYZ; give a name that ends in .extxyz or .xyz")
     potential = load_potential(model_dir)
     structures, ahead = tee(_structures(source, potential, length_unit))
-    predictions = predict(potential, ahead, batch=batch, precision=precision, virial=True)
+    predictions = predict(potential, ahead, batch=batch, precision=precision, wanted="virial")
     n = 0
     with atomic_file(output) as temporary, open(temporary, "w") as file:
         for structure, prediction in zip(structures, predictions, strict=True):

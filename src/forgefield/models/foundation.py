@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forgefield.data.sources.downloads import fetch
 from forgefield.errors import UserError, named
 from forgefield.files import atomic_directory, sha256_of, write_json
+from forgefield.models.inference import Engine
 from forgefield.models.mace.initial import from_scratch
 from forgefield.models.potential import Potential, load_potential, save_potential
 
@@ -26,11 +27,12 @@ EXPECTED = {
 UNCHECKED = {"check": None, "reason": "random initial parameters"}
 
 
-def import_model(name: str, config: "ModelConfig", output: Path) -> None:
+def import_model(name: str, config: "ModelConfig", output: Path, engine: Engine = "jax") -> None:
     """Write ``output``, a potential's directory with ``import.json``, whole or not at all.
 
     A foundation model is compared with the program that it came from, mace-torch or flashcart, in float64 on sample
-    structures; the differences go into ``import.json``. ``name`` is the model's key under ``models``.
+    structures; the differences go into ``import.json``. ``name`` is the model's key under ``models``; ``engine`` computes
+    a MACE for this comparison.
 
     Raises:
         UserError: the file is missing, not trusted, of an unsupported kind, or its import is not exact.
@@ -38,7 +40,7 @@ def import_model(name: str, config: "ModelConfig", output: Path) -> None:
     if config.foundation is None:
         potential, report = _from_scratch(name, config)
     else:
-        potential, report = _from_foundation(name, config)
+        potential, report = _from_foundation(name, config, engine)
     with atomic_directory(output) as directory:
         save_potential(potential, directory)
         write_json(directory / "import.json", {"model": name, "source": potential.source} | report)
@@ -61,7 +63,7 @@ def _from_scratch(name: str, config: "ModelConfig") -> tuple[Potential, dict[str
     return potential, check_plugin(f"models.{name}", potential)
 
 
-def _from_foundation(name: str, config: "ModelConfig") -> tuple[Potential, dict[str, Any]]:
+def _from_foundation(name: str, config: "ModelConfig", engine: Engine) -> tuple[Potential, dict[str, Any]]:
     path = _foundation_path(name, config)
     weights = _weights_file(name, config, path)
     actual = sha256_of(weights)
@@ -73,13 +75,13 @@ def _from_foundation(name: str, config: "ModelConfig") -> tuple[Potential, dict[
     if path.is_file():
         from forgefield.models.mace.torch_parity import checked_pickle
 
-        potential, report = checked_pickle(name, path, config.head)
+        potential, report = checked_pickle(name, path, config.head, engine)
     elif weights.suffix == ".pt":
         from forgefield.models.flashcart.checkpoint import checked_checkpoint
 
         potential, report = checked_checkpoint(name, path)
     else:
-        potential, report = _checked_directory(name, config, path)
+        potential, report = _checked_directory(name, config, path, engine)
     source = {"kind": "foundation", "name": path.name, "sha256": actual}
     kept = {key: value for key, value in potential.source.items() if key == "mace_torch"}
     return replace(potential, source=source | kept), report
@@ -113,7 +115,9 @@ def _weights_file(name: str, config: "ModelConfig", path: Path) -> Path:
     return weights
 
 
-def _checked_directory(name: str, config: "ModelConfig", path: Path) -> tuple[Potential, dict[str, Any]]:
+def _checked_directory(
+    name: str, config: "ModelConfig", path: Path, engine: Engine
+) -> tuple[Potential, dict[str, Any]]:
     """What forgefield wrote, and the report of its check."""
     potential, where = load_potential(path), f"models.{name}: {path}"
     if potential.architecture != config.architecture:
@@ -124,7 +128,7 @@ def _checked_directory(name: str, config: "ModelConfig", path: Path) -> tuple[Po
     if config.architecture == "mace":
         from forgefield.models.mace.torch_parity import checked_directory
 
-        return potential, checked_directory(name, path, potential, config.head)
+        return potential, checked_directory(name, path, potential, config.head, engine)
     if config.architecture == "flashcart":
         from forgefield.models.flashcart.checkpoint import check_parity
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from ase.data import chemical_symbols
@@ -19,11 +19,16 @@ PRECISIONS = ("float64", "float32")
 MAX_SLOTS = 65536
 
 
+Engine = Literal["jax", "torch"]
+Wanted = Literal["energy", "forces", "virial"]
+"""What is computed: ``forces`` means the energy too, and ``virial`` all three."""
+
+
 class Computed(NamedTuple):
-    """Energies (B,) in eV, forces (N, 3) in eV/Å and virials (B, 3, 3) in eV, or None, in float64."""
+    """Energies (B,) in eV, forces (N, 3) in eV/Å and virials (B, 3, 3) in eV in float64; None if not wanted."""
 
     energies: np.ndarray
-    forces: np.ndarray
+    forces: np.ndarray | None
     virials: np.ndarray | None
 
 
@@ -33,12 +38,12 @@ class Prediction:
 
     Attributes:
         energy: eV, energy shifts included.
-        forces: (n, 3) eV/Å.
-        stress: (3, 3) eV/Å^3, or None if not asked for or the structure is not periodic.
+        forces: (n, 3) eV/Å, or None if not wanted.
+        stress: (3, 3) eV/Å^3, or None if not wanted or the structure is not periodic.
     """
 
     energy: float
-    forces: np.ndarray
+    forces: np.ndarray | None
     stress: np.ndarray | None
 
 
@@ -51,7 +56,7 @@ class BatchFunction(Protocol):
 
 
 class Predictor:
-    """A potential ready for use, in JAX or in PyTorch as its architecture wants."""
+    """A potential ready for use, in JAX or in PyTorch."""
 
     def __init__(
         self,
@@ -59,18 +64,20 @@ class Predictor:
         *,
         batch: int = 32,
         precision: str = "float64",
-        virial: bool = False,
+        wanted: Wanted = "forces",
+        engine: Engine = "jax",
         kernels: str = "auto",
     ):
-        """At most ``batch`` structures are computed at once, with stresses if ``virial``.
+        """At most ``batch`` structures are computed at once.
 
         ``precision`` is ``float64`` or ``float32``, whatever precision JAX and PyTorch are set to elsewhere.
-        ``kernels`` is as the key of that name in the configuration.
+        ``engine`` is asked of architectures that run on both; all others run on PyTorch. ``kernels`` is as the key of
+        that name in the configuration.
         """
         self.potential, self.batch = potential, batch
         if precision not in PRECISIONS:
             raise UserError(f"precision {precision!r}: unknown{did_you_mean(precision, PRECISIONS)}")
-        self._compute = _batch_function(potential, np.dtype(precision), virial, kernels)
+        self._compute = _batch_function(potential, np.dtype(precision), wanted, engine, kernels)
 
     def __call__(self, structures: Iterable[Structure]) -> Iterator[Prediction]:
         """Predictions in the order of ``structures`` (Å).
@@ -107,7 +114,7 @@ class Predictor:
             end = start + len(structure)
             prediction = Prediction(
                 float(energies[i]) + shift_energy(structure, self.potential.energy_shifts),
-                forces[start:end],
+                None if forces is None else forces[start:end],
                 None if virials is None else _stress(virials[i], structure),
             )
             check_finite(prediction, structure)
@@ -115,15 +122,17 @@ class Predictor:
             start = end
 
 
-def _batch_function(potential: Potential, dtype: np.dtype, virial: bool, kernels: str) -> BatchFunction:
+def _batch_function(
+    potential: Potential, dtype: np.dtype, wanted: Wanted, engine: Engine, kernels: str
+) -> BatchFunction:
     """One of the two engines is enough for an installation, so only the one that is needed is imported."""
-    if potential.architecture == "mace":
+    if potential.architecture == "mace" and engine == "jax":
         from forgefield.models.jax_batches import JaxBatches
 
-        return JaxBatches(potential, dtype, virial, kernels)
+        return JaxBatches(potential, dtype, wanted, kernels)
     from forgefield.models.pytorch.batches import TorchBatches
 
-    return TorchBatches(potential, dtype, virial)
+    return TorchBatches(potential, dtype, wanted)
 
 
 def predict(
@@ -132,10 +141,11 @@ def predict(
     *,
     batch: int = 32,
     precision: str = "float64",
-    virial: bool = False,
+    wanted: Wanted = "forces",
+    engine: Engine = "jax",
 ) -> Iterator[Prediction]:
     """Stream predictions in order; see :class:`Predictor`, which to keep for repeated use."""
-    return Predictor(potential, batch=batch, precision=precision, virial=virial)(structures)
+    return Predictor(potential, batch=batch, precision=precision, wanted=wanted, engine=engine)(structures)
 
 
 def check_finite(prediction: Prediction, structure: Structure) -> None:

@@ -1,7 +1,7 @@
 """Energies, forces and virials of a batch in JAX, of few shapes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
@@ -9,8 +9,8 @@ import numpy as np
 from forgefield.data.batching import ATOM_STEP, Capacity, needed_capacity, pack_graph, round_up
 from forgefield.data.neighbors import NeighborPairs
 from forgefield.data.structures import Structure
-from forgefield.models.energy import energy_and_forces, energy_forces_virial, energy_function
-from forgefield.models.inference import Computed
+from forgefield.models.energy import EnergyFunction, energy_and_forces, energy_forces_virial, energy_function
+from forgefield.models.inference import Computed, Wanted
 from forgefield.models.potential import Potential
 
 # new shapes grow on a ladder of this ratio, and a compiled shape is used again up to twice the needed work
@@ -20,10 +20,11 @@ RATIO, WASTE = 1.25, 2.0
 class JaxBatches:
     """A :class:`~forgefield.models.inference.BatchFunction`; keeps its compiled functions between calls."""
 
-    def __init__(self, potential: Potential, dtype: np.dtype, virial: bool, kernels: str) -> None:
+    def __init__(self, potential: Potential, dtype: np.dtype, wanted: Wanted, kernels: str) -> None:
         self.potential, self.dtype = potential, dtype
         energy = energy_function(potential, kernels)
-        self._evaluate = jax.jit(energy_forces_virial(energy) if virial else energy_and_forces(energy))
+        by_wanted = {"energy": _energy_alone, "forces": energy_and_forces, "virial": energy_forces_virial}
+        self._evaluate = jax.jit(by_wanted[wanted](energy))
         self._capacities: list[Capacity] = []
         with self._precision():
             self._parameters = jax.device_put({k: np.asarray(v, dtype) for k, v in potential.parameters.items()})
@@ -33,8 +34,8 @@ class JaxBatches:
         elements, cutoff = self.potential.elements, self.potential.cutoff
         graph = pack_graph(structures, pairs, elements, cutoff, capacity, self.dtype.type)
         with self._precision():
-            energies, forces, *virials = (np.asarray(x, np.float64) for x in self._evaluate(self._parameters, graph))
-        return Computed(energies, forces, virials[0] if virials else None)
+            found = [np.asarray(x, np.float64) for x in self._evaluate(self._parameters, graph)]
+        return Computed(*found, *(None,) * (len(Computed._fields) - len(found)))
 
     def _precision(self):
         return jax.enable_x64(self.dtype == np.float64)
@@ -49,6 +50,10 @@ class JaxBatches:
         new = new._replace(atoms=round_up(new.atoms, ATOM_STEP))
         self._capacities.append(new)
         return new
+
+
+def _energy_alone(energy: EnergyFunction) -> Callable[..., tuple[jax.Array]]:
+    return lambda parameters, graph: (energy(parameters, graph),)
 
 
 def _next_on_ladder(size: int) -> int:

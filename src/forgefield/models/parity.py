@@ -9,7 +9,7 @@ import numpy as np
 
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.models.inference import predict
+from forgefield.models.inference import Engine, predict
 from forgefield.models.potential import Potential
 from forgefield.models.samples import sample_structures
 
@@ -25,7 +25,11 @@ class Reference(NamedTuple):
 
 
 def compare(
-    where: str, potential: Potential, program: str, reference: Callable[[Structure], Reference | None]
+    where: str,
+    potential: Potential,
+    program: str,
+    reference: Callable[[Structure], Reference | None],
+    engine: Engine = "torch",
 ) -> dict[str, Any]:
     """Compare energies, forces and virials in float64 on sample structures.
 
@@ -38,13 +42,14 @@ def compare(
         potential: the imported model.
         program: the distribution that gives the reference.
         reference: its results for a structure; None where it cannot compute it.
+        engine: which computes the imported model.
 
     Raises:
         UserError: a relative difference exceeds 1e-10, or a result is not a finite number.
     """
     structures = sample_structures(potential.elements)
     try:
-        ours = list(predict(_without_shifts(potential), structures, virial=True))
+        ours = list(predict(_without_shifts(potential), structures, wanted="virial", engine=engine))
     except UserError as error:
         raise UserError(f"{where}: on sample structures: {error}") from None
     theirs = [reference(structure) for structure in structures]
@@ -66,6 +71,7 @@ def compare(
         )
     return {
         "check": f"{program} {version(program)}, float64",
+        "engine": engine,
         "structures": len(pairs["energy"]),
         "atoms": sum(len(forces) for forces, _ in pairs["forces"]),
         "units": {"energy": "eV", "forces": "eV/angstrom", "virial": "eV"},

@@ -12,6 +12,7 @@ from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
 from forgefield.data.store import Store
 from forgefield.errors import UserError, named
+from forgefield.models.inference import Engine, predict
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
 from forgefield.statistics.shifts import composition
@@ -33,7 +34,8 @@ SCALARS = {
 LARGEST = 1e100  # eV; the squares of far larger numbers overflow
 
 
-def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -> dict[str, Any]:
+def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig, engine: Engine = "jax"
+) -> dict[str, Any]:
     """Statistics of a training store for one model, as finite JSON content with its units.
 
     Args:
@@ -41,6 +43,7 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         model_dir: directory of the potential. One with ``pretrained`` False gets shifts fitted to the raw energies;
             any other, shifts corrected by a fit to the residual that its own predictions leave.
         config: the config's ``statistics`` section.
+        engine: which computes the model's predictions.
 
     Raises:
         UserError: an element of the data is unknown to the model, its energy is not finite or beyond all measure, or
@@ -51,7 +54,7 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         require_known_elements(store, potential, model_dir)
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
-        table = np.fromiter(_rows(store, potential, elements), dtype=columns)
+        table = np.fromiter(_rows(store, potential, elements, engine), dtype=columns)
     _require_moderate(table, train)
     if not table["pairs"].any():
         raise UserError(
@@ -85,8 +88,8 @@ def _require_moderate(table: np.ndarray, train: Path) -> None:
         )
 
 
-def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[tuple]:
-    for structure, model_energy in zip(iter_structures(store), _model_energies(store, potential), strict=False):
+def _rows(store: Store, potential: Potential, elements: list[int], engine: Engine) -> Iterator[tuple]:
+    for structure, model_energy in zip(iter_structures(store), _model_energies(store, potential, engine), strict=False):
         pairs = neighbor_pairs(structure, potential.cutoff)
         neighbors = neighbor_counts(len(structure), pairs)
         forces = reference_forces(structure)
@@ -105,10 +108,9 @@ def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[t
         )
 
 
-def _model_energies(store: Store, potential: Potential) -> Iterator[float]:
+def _model_energies(store: Store, potential: Potential, engine: Engine) -> Iterator[float]:
     if not potential.pretrained:
         yield from repeat(0.0)
-    from forgefield.models.inference import predict  # jax is loaded only where a model is evaluated
-
     with named(store.path):
-        yield from (prediction.energy for prediction in predict(potential, iter_structures(store)))
+        predictions = predict(potential, iter_structures(store), wanted="energy", engine=engine)
+        yield from (prediction.energy for prediction in predictions)

@@ -22,8 +22,8 @@ def check_plugin(where: str, potential: Potential) -> dict[str, Any]:
     structures = sample_structures(potential.elements)
     potential = replace(potential, energy_shifts=dict.fromkeys(potential.elements, 0.0))
     try:
-        together = list(predict(potential, structures, virial=True))
-        alone = list(predict(potential, structures, virial=True, batch=1))
+        together = list(predict(potential, structures, wanted="virial"))
+        alone = list(predict(potential, structures, wanted="virial", batch=1))
     except UserError as error:
         raise UserError(f"{where}: on sample structures: {error}") from None
     largest = 0.0

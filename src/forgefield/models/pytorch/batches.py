@@ -7,7 +7,7 @@ import torch
 
 from forgefield.data.neighbors import NeighborPairs
 from forgefield.data.structures import Structure
-from forgefield.models.inference import Computed
+from forgefield.models.inference import Computed, Wanted
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.graphs import TorchGraph, torch_graph
 from forgefield.models.pytorch.interface import torch_model
@@ -16,13 +16,20 @@ from forgefield.models.pytorch.interface import torch_model
 class TorchBatches:
     """A :class:`~forgefield.models.inference.BatchFunction` on a GPU where there is one, else on the CPU."""
 
-    def __init__(self, potential: Potential, dtype: np.dtype, virial: bool) -> None:
-        self.potential, self.dtype, self.virial = potential, dtype, virial
+    def __init__(self, potential: Potential, dtype: np.dtype, wanted: Wanted) -> None:
+        self.potential, self.dtype, self.wanted = potential, dtype, wanted
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         model = torch_model(potential, getattr(torch, dtype.name))
         self._model = model.to(self._device).eval().requires_grad_(False)
 
     def __call__(self, structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Computed:
         graph = torch_graph(structures, pairs, self.potential.elements, self.dtype)
-        predicted = self._model(TorchGraph(*(tensor.to(self._device) for tensor in graph)), self.virial)
-        return Computed(*(None if x is None else x.detach().cpu().numpy().astype(np.float64) for x in predicted))
+        graph = TorchGraph(*(tensor.to(self._device) for tensor in graph))
+        if self.wanted == "energy":
+            return Computed(_float64(self._model.energies(graph)), None, None)
+        predicted = self._model(graph, self.wanted == "virial")
+        return Computed(*(None if x is None else _float64(x) for x in predicted))
+
+
+def _float64(values: torch.Tensor) -> np.ndarray:
+    return values.detach().cpu().numpy().astype(np.float64)

@@ -23,14 +23,14 @@ class DerivedModel(torch.nn.Module, ABC):
         self.network, self._names = network, tuple(names)
 
     def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
-        return derived(self._energies, graph, virial=virial, create_graph=self.training)
+        return derived(self.energies, graph, virial=virial, create_graph=self.training)
 
     def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
         own = dict(self.network.named_parameters())
         return {name: own[name] for name in self._names}
 
     @abstractmethod
-    def _energies(self, graph: TorchGraph) -> Tensor:
+    def energies(self, graph: TorchGraph) -> Tensor:
         """(B,) energies of a graph, by differentiable operations on its positions and shifts."""
 
 

@@ -30,7 +30,7 @@ class FlashcartModel(DerivedModel):
         """Matrices that are no linear maps, such as the elements' embedding."""
         return self.network.non_muon_parameters()
 
-    def _energies(self, graph: TorchGraph) -> Tensor:
+    def energies(self, graph: TorchGraph) -> Tensor:
         # FlashCart's vectors run from the receiver, which is row 0 of its edges, to the sender
         edges, vectors = torch.stack([graph.receiver, graph.sender]), -graph.vectors
         if not len(vectors):

@@ -34,6 +34,10 @@ class TorchModel(Protocol):
 
     def forward(self, graph: TorchGraph, virial: bool) -> Predicted: ...
 
+    def energies(self, graph: TorchGraph) -> Tensor:
+        """(B,) energies alone, in eV without energy shifts."""
+        ...
+
     def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
         """What training changes, under the names and in the order of the potential's parameters."""
         ...

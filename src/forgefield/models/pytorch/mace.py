@@ -28,11 +28,17 @@ class MaceModel(torch.nn.Module):
         self._names = tuple(potential.parameters)
 
     def forward(self, graph: TorchGraph, virial: bool) -> Predicted:
+        output = self._output(graph, training=self.training, compute_virials=virial)
+        return Predicted(output["interaction_energy"], output["forces"], output["virials"])
+
+    def energies(self, graph: TorchGraph) -> torch.Tensor:
+        return self._output(graph, compute_force=False)["interaction_energy"]
+
+    def _output(self, graph: TorchGraph, **wanted: bool) -> dict[str, torch.Tensor | None]:
         inputs = _inputs(graph, len(self.network.atomic_numbers))
         # mace-torch makes constants of its pair repulsion in the default dtype
         with default_dtype(graph.positions.dtype):
-            output = self.network(inputs, training=self.training, compute_virials=virial)
-        return Predicted(output["interaction_energy"], output["forces"], output["virials"])
+            return self.network(inputs, **wanted)
 
     def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
         own = dict(self.network.named_parameters())

@@ -17,7 +17,7 @@ class PluginModel(DerivedModel):
         super().__init__(to_module(potential, dtype), potential.parameters)
         self._object = potential.config["object"]
 
-    def _energies(self, graph: TorchGraph) -> Tensor:
+    def energies(self, graph: TorchGraph) -> Tensor:
         energy = self.network(graph)
         if not isinstance(energy, Tensor) or energy.shape != graph.n_atoms.shape:
             found = f"shape {tuple(energy.shape)}" if isinstance(energy, Tensor) else f"a {type(energy).__name__}"
