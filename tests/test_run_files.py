@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -170,6 +171,12 @@ def test_fewer_structures_than_processes_train(folder):
     assert len((folder / "runs/mine/history.csv").read_text().splitlines()) == 2
 
 
+def test_a_loss_that_is_not_finite_names_the_users_frames(folder):
+    done = command(folder, "train", "my_run.yaml", "training.lr=1e300")
+    assert done.returncode == 2
+    assert re.search(r"step 2: the loss .* not finite, in train\.extxyz, frames (\d+, ){5}\d+; check", done.stderr)
+
+
 def edited(part, frame, change):
     """A mistake in one frame of a reference file."""
 
@@ -207,11 +214,15 @@ MISTAKES = {
         [],
         "valid.extxyz, frame 1: forces NaN or infinite at atom 0",
     ),
-    "unknown element": (edited("train", 2, lambda a: a.numbers.__setitem__(0, 17)), [], "frame 2 has Cl, which"),
+    "unknown element": (
+        edited("train", 2, lambda a: a.numbers.__setitem__(0, 17)),
+        [],
+        "train.extxyz, frame 2: Cl is unknown to the model",
+    ),
     "unknown element in valid": (
         edited("valid", 2, lambda a: a.numbers.__setitem__(0, 17)),
         [],
-        "valid.h5: frame 14 has Cl",
+        "valid.extxyz, frame 2: Cl is unknown to the model",
     ),
     "no edges": (apart, [], "no two atoms are within the model's cutoff of 3 Å"),
     "another architecture": (

@@ -64,6 +64,7 @@ def test_stores_hold_the_frames_in_order(source, output, frames):
             assert store.attributes["split"] == part
             assert json.loads(store.attributes["source"]) == [str(source)]
             assert json.loads(store.attributes["source_sha256"]) == [sha256_of(source)]
+            assert store.places.words([7, 3]) == f"{source}, frames 3, 7"
             assert not store.has_virial
             structures += store.read(slice(None))
     expected = [i for i in range(20) if i != 2]

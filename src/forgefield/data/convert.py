@@ -103,11 +103,13 @@ def _write_store(
 ) -> None:
     """The structures of one part; ``hashes`` is the sha256 of each file that they come from."""
     max_atoms = int(reading.sizes[positions].max())
+    first = [file["first_frame"] for file in reading.source.files if file["path"] in hashes]
     attributes = {
         "dataset": name,
         "split": part,
         "source": json.dumps(list(hashes)),
         "source_sha256": json.dumps(list(hashes.values())),
+        "source_first_frame": json.dumps(first),
     }
     with StoreWriter(
         path,
@@ -127,18 +129,17 @@ def _report(
     name: str, config: DatasetConfig, reading: Reading, parts: dict[str, np.ndarray], hashes: list[str]
 ) -> dict[str, Any]:
     store = config.store.units.as_units()
-    first = np.cumsum([0] + [file["frames"] for file in reading.source.files])
     sources = [
         {
             "path": file["path"],
             "sha256": sha256,
             "format": file["format"],
             "frames": file["frames"],
-            "first_frame": int(start),
+            "first_frame": file["first_frame"],
             "units": asdict(file["units"]),
             "factors_to_store": asdict(file["units"].factors(store)),
         }
-        for file, sha256, start in zip(reading.source.files, hashes, first, strict=False)
+        for file, sha256 in zip(reading.source.files, hashes, strict=True)
     ]
     used = sum(len(positions) for positions in parts.values())
     return {
@@ -148,7 +149,7 @@ def _report(
         "keys": reading.source.keys.found,
         "keys_not_read": reading.source.keys.unused,
         "frames": {
-            "read": int(first[-1]),
+            "read": sum(file["frames"] for file in reading.source.files),
             "usable": len(reading.sizes),
             "rejected": len(reading.rejected),
             "in_no_part": len(reading.sizes) - used,

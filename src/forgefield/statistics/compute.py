@@ -10,8 +10,9 @@ from ase.data import chemical_symbols
 
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
+from forgefield.data.places import placed
 from forgefield.data.store import Store
-from forgefield.errors import UserError, named
+from forgefield.errors import FrameError, UserError
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
 from forgefield.statistics.shifts import composition
@@ -51,8 +52,9 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         require_known_elements(store, potential, model_dir)
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
-        table = np.fromiter(_rows(store, potential, elements), dtype=columns)
-    _require_moderate(table, train)
+        with placed(store.places):
+            table = np.fromiter(_rows(store, potential, elements), dtype=columns)
+            _require_moderate(table)
     if not table["pairs"].any():
         raise UserError(
             f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
@@ -70,19 +72,18 @@ def require_known_elements(store: Store, potential: Potential, model_dir: Path) 
     symbol = chemical_symbols[min(unknown.intersection(structure.numbers.tolist()))]
     known = ", ".join(chemical_symbols[z] for z in potential.elements)
     raise UserError(
-        f"{store.path}: frame {structure.source_index} has {symbol}, which the model {model_dir} does not know "
-        f"(it knows {known}); choose a foundation model with {symbol}, or leave these frames out"
+        f"{store.places.words([structure.source_index])}: {symbol} is unknown to the model {model_dir} (it knows "
+        f"{known}); choose a model that knows {symbol}, or leave such frames out"
     )
 
 
-def _require_moderate(table: np.ndarray, train: Path) -> None:
+def _require_moderate(table: np.ndarray) -> None:
     """Squares of the model's energies must be numbers."""
     lost = np.flatnonzero(~(np.abs(table["model_energy"]) < LARGEST))  # a NaN is not below anything
     if len(lost):
-        raise UserError(
-            f"{train}: frame {table['source_index'][lost[0]]}: the model's energy is "
-            f"{table['model_energy'][lost[0]]:.3g} eV; choose another foundation model"
-        )
+        row = table[lost[0]]
+        problem = f"the model's energy is {row['model_energy']:.3g} eV; choose another foundation model"
+        raise FrameError(int(row["source_index"]), problem)
 
 
 def _rows(store: Store, potential: Potential, elements: list[int]) -> Iterator[tuple]:
@@ -110,5 +111,4 @@ def _model_energies(store: Store, potential: Potential) -> Iterator[float]:
         yield from repeat(0.0)
     from forgefield.models.inference import predict  # jax is loaded only where a model is evaluated
 
-    with named(store.path):
-        yield from (prediction.energy for prediction in predict(potential, iter_structures(store)))
+    yield from (prediction.energy for prediction in predict(potential, iter_structures(store)))
