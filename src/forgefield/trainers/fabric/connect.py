@@ -12,6 +12,7 @@ from lightning.fabric.plugins.environments import (
     TorchElasticEnvironment,
 )
 from lightning.fabric.strategies import DDPStrategy
+from lightning_utilities.core import rank_zero
 
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
@@ -47,8 +48,8 @@ def connect(config: RunConfig) -> Fabric:
     gpus = torch.cuda.device_count()
     if gpus and local > gpus:
         raise UserError(f"devices: {local} are asked for, but {gpus} GPUs are here")
-    # it reports every connection at length
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    # Lightning's advertisements and reports of connections; which of its loggers writes them depends on what is imported
+    rank_zero.log.setLevel(logging.WARNING)
     fabric = Fabric(
         accelerator="cuda" if gpus else "cpu",
         devices=local,
