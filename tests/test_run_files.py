@@ -87,7 +87,7 @@ def numbers(content, path=()):
 def test_train_and_test_with_any_number_of_processes(folder):
     done = ok(command(folder, "train", "my_run.yaml", "devices=2", "training.lr=1e-4"))
     output = folder / "runs/mine"
-    assert [line[:9] for line in done.stderr.splitlines()] == ["epoch 1/1"]  # nothing of Lightning's
+    assert "distributed" not in done.stderr  # Lightning's reports
     assert yaml.safe_load((output / "config.yaml").read_text())["training"]["lr"] == 1e-4
     found = []
     for devices in (1, 2, 3):

@@ -48,8 +48,9 @@ def connect(config: RunConfig) -> Fabric:
     gpus = torch.cuda.device_count()
     if gpus and local > gpus:
         raise UserError(f"devices: {local} are asked for, but {gpus} GPUs are here")
-    # Lightning's advertisements and reports of connections; which of its loggers writes them depends on what is imported
-    rank_zero.log.setLevel(logging.WARNING)
+    # reports of every connection; which of Lightning's loggers writes some of them depends on what is imported
+    for logger in (logging.getLogger("lightning.fabric"), rank_zero.log):
+        logger.setLevel(logging.WARNING)
     fabric = Fabric(
         accelerator="cuda" if gpus else "cpu",
         devices=local,
