@@ -20,13 +20,12 @@ from pydantic import BaseModel
 
 from forgefield.config import Config, DatasetConfig, ModelConfig, RunConfig
 from forgefield.config.evaluation import StatisticsConfig
-from forgefield.data.convert import convert_dataset
-from forgefield.data.sources import find_files
+from forgefield.data.convert import convert_dataset, dataset_files
 from forgefield.data.splits import PARTS
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
-from forgefield.models.potential import load_potential, save_potential
+from forgefield.models.potential import Potential, load_potential, save_potential
 
 WEIGHTS = ("model.json", "weights.safetensors")
 Made = dict[str, Any]
@@ -60,10 +59,12 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
     record = paths.output / "inputs.json"
     dataset, model = config.datasets[run.dataset], config.models[run.model]
     if "data" not in paths.given:
-        files = _data_files(dataset)
+        files = dataset_files(run.dataset, dataset)
         made = _made_from(dataset, *files.values())
         _make(record, paths.data, made, lambda: _make_data(run.dataset, dataset, files, paths.data))
-    if "model" not in paths.given:
+    if "model" in paths.given:
+        _require_architecture(f"--model {paths.model}", paths.model, run.model, model)
+    else:
         made = _made_from(model, _foundation_files(model))
         _make(record, paths.model, made, lambda: _make_foundation(run.model, model, paths.model))
     if "statistics" not in paths.given:
@@ -100,12 +101,6 @@ def _make(record: Path, product: Path, made: Made, make: Callable[[], object]) -
     write_json(record, before | {product.stem: made})
 
 
-def _data_files(dataset: DatasetConfig) -> dict[str, list[Path]]:
-    """The files of each part, or of all parts together."""
-    by_part = dataset.split.shares if dataset.split.method == "files" else {"all": dataset.source}
-    return {part: find_files(source) for part, source in by_part.items()}
-
-
 def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], output: Path) -> None:
     """Convert reference files; link stores, which are as they should be."""
     stores = {part: [path for path in paths if h5py.is_hdf5(path)] for part, paths in files.items()}
@@ -119,6 +114,7 @@ def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], 
         with Store(paths[0]):
             pass
     output.mkdir(parents=True, exist_ok=True)
+    (output / "test.h5").unlink(missing_ok=True)
     for part, (path,) in files.items():
         link = output / f".{part}.{os.getpid()}"
         link.symlink_to(path.resolve())
@@ -141,13 +137,18 @@ def _make_foundation(name: str, model: ModelConfig, output: Path) -> None:
     if directory is None or not (directory / "model.json").exists() or model.sha256 or model.head:
         _apart(_import, name, model, output)
         return
+    save_potential(_require_architecture(f"models.{name}.foundation: {directory}", directory, name, model), output)
+
+
+def _require_architecture(where: str, directory: Path, name: str, model: ModelConfig) -> Potential:
+    """The potential in a directory, which must be of the architecture that the run's model is said to have."""
     potential = load_potential(directory)
     if potential.architecture != model.architecture:
         raise UserError(
-            f"models.{name}.foundation: {directory} is a model of architecture {potential.architecture}, but "
-            f"architecture is {model.architecture}; choose another model or architecture: {potential.architecture}"
+            f"{where} is a model of architecture {potential.architecture}, but models.{name}.architecture is "
+            f"{model.architecture}; choose another model or write architecture: {potential.architecture}"
         )
-    save_potential(potential, output)
+    return potential
 
 
 def _import(name: str, model: ModelConfig, output: Path) -> None:

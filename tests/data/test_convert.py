@@ -136,7 +136,7 @@ def test_split_from_files(tmp_path, output, frames):
 
 def test_one_file_in_two_parts_is_refused(source, tmp_path, output):
     split = {"method": "files", "train": str(source), "valid": str(tmp_path / "*.xyz"), "test": str(source)}
-    with pytest.raises(UserError, match=r"a.xyz: named twice"):
+    with pytest.raises(UserError, match=r"a.xyz: given as train_path \(datasets\.water\.split\.train\) and as val"):
         convert_dataset("water", DatasetConfig(split=split), output)
 
 
