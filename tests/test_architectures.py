@@ -93,9 +93,8 @@ def test_an_element_that_the_checkpoint_lacks_ends_in_one_line(forgefield, model
     assert [forgefield(stage, "--config", config)[0] for stage in STAGES[:2]] == [0, 0]
     code, errors = forgefield("statistics", "--config", config)
     assert code == 2
-    assert re.fullmatch(
-        r"error: .*train\.h5: frame 0 has O, which the model .* does not know \(it knows H, C\);.*\n", errors
-    )
+    where = r".*glycolaldehyde_pbe\.npz, frame 0"
+    assert re.fullmatch(rf"error: {where}: O is unknown to the model .* \(it knows H, C\);.*\n", errors)
 
 
 def test_a_checkpoint_of_another_architecture_ends_in_one_line(forgefield):

@@ -102,9 +102,9 @@ def test_convert_reads_a_file_and_overrides_and_knows_the_usual_place(forgefield
         (["train", "-c", json.dumps({"trainig": {}})], "training"),
         (["train", "-c", json.dumps(CONFIG | {"runs": {"a": {}, "b": {}}})], "--run with one of: a, b"),
         (["train", "-c", json.dumps(CONFIG), "--run", "water-tiny-jx"], "did you mean water-tiny-jax?"),
-        (["train", "-c", json.dumps(CONFIG)], "results/models/tiny"),
+        (["train", "-c", json.dumps(CONFIG)], "results/datasets/water by `forgefield convert`"),
         (["statistics", "-c", json.dumps(CONFIG)], "results/models/tiny"),
-        (["evaluate", "-c", json.dumps(CONFIG)], "results/models/tiny"),
+        (["evaluate", "-c", json.dumps(CONFIG)], "results/datasets/water by `forgefield convert`"),
         (["plot", "-c", json.dumps(CONFIG)], "results/runs/water-tiny-jax"),
         (["predict", "model", "in.xyz", "-o", "out.xyz"], "model: no model here"),
         (

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -84,8 +85,9 @@ def numbers(content, path=()):
 
 
 def test_train_and_test_with_any_number_of_processes(folder):
-    ok(command(folder, "train", "my_run.yaml", "devices=2", "training.lr=1e-4"))
+    done = ok(command(folder, "train", "my_run.yaml", "devices=2", "training.lr=1e-4"))
     output = folder / "runs/mine"
+    assert "distributed" not in done.stderr  # Lightning's reports
     assert yaml.safe_load((output / "config.yaml").read_text())["training"]["lr"] == 1e-4
     found = []
     for devices in (1, 2, 3):
@@ -164,10 +166,46 @@ def test_a_directory_that_the_processes_do_not_share(folder):
     assert not (folder / "b/runs/mine").exists()
 
 
+def test_training_needs_no_test_data(folder):
+    run = {key: value for key, value in RUN.items() if key != "test_path"}
+    (folder / "my_run.yaml").write_text(yaml.safe_dump(run))
+    ok(command(folder, "train", "my_run.yaml"))
+    data = folder / "runs/mine/data"
+    assert sorted(path.name for path in data.glob("*.h5")) == ["train.h5", "valid.h5"]
+    done = command(folder, "test", "my_run.yaml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: test_path (datasets.data.split.test): missing; give the file of the test str")
+    ok(command(folder, "test", "my_run.yaml", "test_path=test.extxyz"))
+    ok(command(folder, "test", "my_run.yaml", "evaluation.splits=[valid]"))
+    assert not (data / "test.h5").exists()
+    stores = [f"{part}_path={data / part}.h5" for part in ("train", "valid")]
+    ok(command(folder, "train", "my_run.yaml", "output_path=runs/other", *stores))
+
+
+def test_a_zero_shot_model_of_another_architecture(folder, save_flashcart):
+    save_flashcart(folder / "cart", elements=("H", "O"))
+    cart = {"architecture": "flashcart", "foundation": "cart"}
+    ok(command(folder, "import-model", "--config", json.dumps({"models": {"cart": cart}, "model": "cart"}), "-o", "m"))
+    ok(command(folder, "train", "my_run.yaml"))
+    done = command(folder, "test", "my_run.yaml", "--model", "m")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: --model m is a model of architecture flashcart, but models.model.architecture is mace; choose another "
+        "model or write architecture: flashcart\n"
+    )
+    assert not (folder / "runs/mine/metrics.json").exists()
+
+
 def test_fewer_structures_than_processes_train(folder):
     ase.io.write(folder / "train.extxyz", list(frames(2, 0)))
     ok(command(folder, "train", "my_run.yaml", "devices=3"))
     assert len((folder / "runs/mine/history.csv").read_text().splitlines()) == 2
+
+
+def test_a_loss_that_is_not_finite_names_the_users_frames(folder):
+    done = command(folder, "train", "my_run.yaml", "training.lr=1e300")
+    assert done.returncode == 2
+    assert re.search(r"step 2: the loss .* not finite, in train\.extxyz, frames (\d+, ){5}\d+; check", done.stderr)
 
 
 def edited(part, frame, change):
@@ -207,20 +245,35 @@ MISTAKES = {
         [],
         "valid.extxyz, frame 1: forces NaN or infinite at atom 0",
     ),
-    "unknown element": (edited("train", 2, lambda a: a.numbers.__setitem__(0, 17)), [], "frame 2 has Cl, which"),
+    "unknown element": (
+        edited("train", 2, lambda a: a.numbers.__setitem__(0, 17)),
+        [],
+        "train.extxyz, frame 2: Cl is unknown to the model",
+    ),
     "unknown element in valid": (
         edited("valid", 2, lambda a: a.numbers.__setitem__(0, 17)),
         [],
-        "valid.h5: frame 14 has Cl",
+        "valid.extxyz, frame 2: Cl is unknown to the model",
     ),
     "no edges": (apart, [], "no two atoms are within the model's cutoff of 3 Å"),
     "another architecture": (
         None,
         ["models.model.architecture=flashcart"],
-        "is a model of architecture mace, but architecture is flashcart",
+        "is a model of architecture mace, but models.model.architecture is flashcart",
     ),
     "no such model": (lambda folder: shutil.rmtree(folder / "model"), [], "foundation: model does not exist"),
     "no such file": (None, ["train_path=trian.extxyz"], "trian.extxyz: no such file; did you mean train.extxyz?"),
+    "one file in two parts": (
+        None,
+        ["valid_path=train.extxyz"],
+        "train.extxyz: given as train_path (datasets.data.split.train) and as valid_path (datasets.data.split.valid);",
+    ),
+    "no batch": (
+        None,
+        ["training.drop_last=true", "train_batch_size=13"],
+        "training.drop_last leaves nothing of 12 training structures, which do not fill one batch of 13; lower",
+    ),
+    "no place for the run": (None, ["output_path=null"], "output_path: missing; give the directory of the run"),
     "far more processes than cores": (None, ["devices=1000"], "devices: 1000 processes are asked for on"),
     "a file in the way": (
         None,

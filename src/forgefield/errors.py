@@ -12,6 +12,22 @@ class UserError(Exception):
     exit_code = 2
 
 
+class FrameError(UserError):
+    """A mistake in one frame, of which only the number in its source is known.
+
+    Attributes:
+        frame: that number.
+        problem: what is wrong with the frame.
+    """
+
+    def __init__(self, frame: int, problem: str) -> None:
+        super().__init__(frame, problem)
+        self.frame, self.problem = frame, problem
+
+    def __str__(self) -> str:
+        return f"frame {self.frame}: {self.problem}"
+
+
 class MachineError(Exception):
     """A fault of the machine, such as a full disk or a lost process; exit code 3."""
 

@@ -6,7 +6,7 @@ second call makes only what has changed.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,13 +20,15 @@ from pydantic import BaseModel
 
 from forgefield.config import Config, DatasetConfig, ModelConfig, RunConfig
 from forgefield.config.evaluation import StatisticsConfig
-from forgefield.data.convert import convert_dataset
-from forgefield.data.sources import find_files
+from forgefield.data.convert import convert_dataset, dataset_files
 from forgefield.data.splits import PARTS
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
-from forgefield.models.potential import load_potential, save_potential
+from forgefield.models.foundation import import_model
+from forgefield.models.inference import Engine
+from forgefield.models.potential import Potential, load_potential, save_potential
+from forgefield.statistics.compute import compute_statistics, require_known_elements
 
 WEIGHTS = ("model.json", "weights.safetensors")
 Made = dict[str, Any]
@@ -52,25 +54,49 @@ class RunPaths:
 
 
 def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
-    """Make what is missing of the inputs, or was made from something else.
+    """Make what is missing of the inputs, or was made from something else; data and model at the same time.
 
     Raises:
         UserError: any mistake in the data, the model, or what they are together.
     """
     record = paths.output / "inputs.json"
-    dataset, model = config.datasets[run.dataset], config.models[run.model]
-    if "data" not in paths.given:
-        files = _data_files(dataset)
-        made = _made_from(dataset, *files.values())
-        _make(record, paths.data, made, lambda: _make_data(run.dataset, dataset, files, paths.data))
-    if "model" not in paths.given:
-        made = _made_from(model, _foundation_files(model))
-        _make(record, paths.model, made, lambda: _make_foundation(run.model, model, paths.model))
+    # JAX would keep this process's precision and devices; PyTorch is loaded once, where the training needs it too
+    call = _call if run.engine == "torch" else _apart
+    with ThreadPoolExecutor(1) as beside:
+        data = beside.submit(_prepare_data, record, config, run, paths)
+        _prepare_model(record, config, run, paths, call)
+        if made := data.result():
+            _note(record, paths.data, made)
     if "statistics" not in paths.given:
         train = paths.data / "train.h5"
         made = _made_from(run.statistics, [train, *(paths.model / name for name in WEIGHTS)])
-        words = (paths.data, paths.model, run.statistics, paths.statistics)
-        _make(record, paths.statistics, made, lambda: _apart(_make_statistics, *words))
+        if _is_due(record, paths.statistics, made):
+            call(_make_statistics, paths.data, paths.model, run.statistics, paths.statistics, run.engine)
+            _note(record, paths.statistics, made)
+
+
+def _prepare_data(record: Path, config: Config, run: RunConfig, paths: RunPaths) -> Made | None:
+    """Make the data in a process of their own, and say what of; None if they are there."""
+    if "data" in paths.given:
+        return None
+    dataset = config.datasets[run.dataset]
+    files = dataset_files(run.dataset, dataset)
+    made = _made_from(dataset, *files.values())
+    if not _is_due(record, paths.data, made):
+        return None
+    _apart(_make_data, run.dataset, dataset, files, paths.data)
+    return made
+
+
+def _prepare_model(record: Path, config: Config, run: RunConfig, paths: RunPaths, call: Callable[..., None]) -> None:
+    model = config.models[run.model]
+    if "model" in paths.given:
+        _require_architecture(f"--model {paths.model}", paths.model, run.model, model)
+        return
+    made = _made_from(model, _foundation_files(model))
+    if _is_due(record, paths.model, made):
+        call(_make_foundation, run.model, model, paths.model, run.engine)
+        _note(record, paths.model, made)
 
 
 @contextmanager
@@ -91,19 +117,17 @@ def _made_from(settings: BaseModel, *groups: Sequence[Path]) -> Made:
     return {"settings": settings.model_dump(mode="json"), "files": files}
 
 
-def _make(record: Path, product: Path, made: Made, make: Callable[[], object]) -> None:
-    """Call ``make`` unless the product is there and was made from the same."""
-    before = read_json(record) if record.exists() else {}
-    if before.get(product.stem) == made and product.exists():
-        return
-    make()
-    write_json(record, before | {product.stem: made})
+def _is_due(record: Path, product: Path, made: Made) -> bool:
+    """Whether the product is not there, or was made from something else."""
+    return not product.exists() or _noted(record).get(product.stem) != made
 
 
-def _data_files(dataset: DatasetConfig) -> dict[str, list[Path]]:
-    """The files of each part, or of all parts together."""
-    by_part = dataset.split.shares if dataset.split.method == "files" else {"all": dataset.source}
-    return {part: find_files(source) for part, source in by_part.items()}
+def _note(record: Path, product: Path, made: Made) -> None:
+    write_json(record, _noted(record) | {product.stem: made})
+
+
+def _noted(record: Path) -> dict[str, Made]:
+    return read_json(record) if record.exists() else {}
 
 
 def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], output: Path) -> None:
@@ -119,6 +143,7 @@ def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], 
         with Store(paths[0]):
             pass
     output.mkdir(parents=True, exist_ok=True)
+    (output / "test.h5").unlink(missing_ok=True)
     for part, (path,) in files.items():
         link = output / f".{part}.{os.getpid()}"
         link.symlink_to(path.resolve())
@@ -135,35 +160,38 @@ def _foundation_files(model: ModelConfig) -> list[Path]:
     return [path] if path.exists() else []  # the import says what is wrong
 
 
-def _make_foundation(name: str, model: ModelConfig, output: Path) -> None:
+def _make_foundation(name: str, model: ModelConfig, output: Path, engine: Engine) -> None:
     """Import a model; copy one that forgefield has made and so checked, unless more is asked of it."""
     directory = Path(model.foundation).expanduser() if model.foundation else None
     if directory is None or not (directory / "model.json").exists() or model.sha256 or model.head:
-        _apart(_import, name, model, output)
+        import_model(name, model, output, engine)
         return
+    save_potential(_require_architecture(f"models.{name}.foundation: {directory}", directory, name, model), output)
+
+
+def _require_architecture(where: str, directory: Path, name: str, model: ModelConfig) -> Potential:
+    """The potential in a directory, which must be of the architecture that the run's model is said to have."""
     potential = load_potential(directory)
     if potential.architecture != model.architecture:
         raise UserError(
-            f"models.{name}.foundation: {directory} is a model of architecture {potential.architecture}, but "
-            f"architecture is {model.architecture}; choose another model or architecture: {potential.architecture}"
+            f"{where} is a model of architecture {potential.architecture}, but models.{name}.architecture is "
+            f"{model.architecture}; choose another model or write architecture: {potential.architecture}"
         )
-    save_potential(potential, output)
+    return potential
 
 
-def _import(name: str, model: ModelConfig, output: Path) -> None:
-    from forgefield.models.foundation import import_model
-
-    import_model(name, model, output)
-
-
-def _make_statistics(data: Path, foundation: Path, config: StatisticsConfig, output: Path) -> None:
-    from forgefield.statistics.compute import compute_statistics, require_known_elements
-    from forgefield.trainers.runtime import configure_jax
-
+def _make_statistics(data: Path, foundation: Path, config: StatisticsConfig, output: Path, engine: Engine) -> None:
     with Store(data / "valid.h5") as valid:
         require_known_elements(valid, load_potential(foundation), foundation)
-    configure_jax(precision="float64")
-    write_json(output, compute_statistics(data / "train.h5", foundation, config))
+    if engine == "jax":
+        from forgefield.trainers.runtime import configure_jax
+
+        configure_jax(precision="float64")
+    write_json(output, compute_statistics(data / "train.h5", foundation, config, engine))
+
+
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    function(*arguments)
 
 
 def _apart(function: Callable[..., None], *arguments: Any) -> None:

@@ -91,9 +91,11 @@ def test_an_alias_and_its_key_in_one_file(alias):
     ("more", "overrides", "message"),
     [
         ({"foundation": "a", "model": "m", "models": {"m": {"foundation": "b"}}}, [], "foundation and models.m.found"),
-        ({}, ["max_epochs=1", "training.epochs=1"], "max_epochs and training.epochs are both given"),
+        ({}, ["max_epochs=1", "training.epochs=1"], "config: max_epochs and training.epochs are both given"),
         ({"max_epochs": "many"}, [], "config: max_epochs (training.epochs): expected a whole number, found 'many'"),
-        ({"dynamic_batching": "yes"}, [], "dynamic_batching: expected true or false, found 'yes'"),
+        ({"dynamic_batching": "yes"}, [], "config: dynamic_batching: expected true or false, found 'yes'"),
+        ({}, ["dynamic_batching=maybe"], "config: dynamic_batching: expected true or false, found 'maybe'"),
+        ({"training": 3}, ["training.lr=1"], "config: 'training.lr=1': training is not a section"),
         ({"train_pth": "x"}, [], "config: train_pth: unknown key; did you mean train_path?"),
         ({}, ["max_epoch=1"], "config: max_epoch: unknown key; did you mean max_epochs?"),
         ({}, ["trainin.lr=1"], "config: trainin: unknown key; did you mean training?"),
@@ -105,8 +107,18 @@ def test_mistakes(more, overrides, message):
     assert message in mistake(RUN | more, overrides)
 
 
-def test_one_of_the_data_paths_is_missing():
+@pytest.mark.parametrize("path", ["train_path", "valid_path"])
+def test_one_of_the_data_paths_is_missing(path):
+    content = {key: item for key, item in RUN.items() if key != path}
+    assert mistake(content).startswith(f"config: {path}: missing; expected a file for train_path and for valid_path")
+
+
+def test_test_data_can_be_left_out():
     content = {key: item for key, item in RUN.items() if key != "test_path"}
-    assert (
-        mistake(content) == "config: test_path: missing; expected a file for each of train_path, valid_path, test_path"
-    )
+    assert load_config(content).datasets["data"].split.shares.keys() == {"train", "valid"}
+
+
+def test_a_data_path_can_stand_under_its_key():
+    content = {key: item for key, item in RUN.items() if key != "test_path"}
+    content |= {"datasets": {"data": {"split": {"test": "c.xyz"}}}}
+    assert load_config(content).datasets["data"].split.test == ["c.xyz"]

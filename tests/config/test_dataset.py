@@ -54,6 +54,7 @@ def test_neither_count_nor_fraction(mistake, share):
             "split: method files needs a path for each of train, valid and test; give one for train",
         ),
         ("split={method: files, train: a, valid: b, test: c}", "source is given, but split.method is files"),
+        ("split.test=null", "split: test is null, but method is blocks; write a number, or method: files"),
         ("source=null", "source is missing; give the path of the reference file"),
         ("source=[]", "source: expected at least 1 entry, found []"),
         ("source=[5]", "source: expected a path, a glob or {url: ..., sha256: ...}, found 5"),

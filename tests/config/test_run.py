@@ -94,6 +94,10 @@ def test_a_configuration_for_one_stage_need_not_name_a_run(given):
         (["backend=fabric", "parallelism=mpi"], "parallelism is mpi, but backend fabric has its own"),
         (["backend=fabric", "training.kernels=cuequivariance"], "training.kernels is cuequivariance, but backend is"),
         (["parallelism=single", "devices=2"], "parallelism is single, but devices x n_nodes is 2"),
+        (
+            ["training={batch: 200, drop_last: true}"],
+            "training.drop_last leaves nothing of 100 training structures, which do not fill one batch of 200; lower",
+        ),
         (["devices=3"], "training.batch is 8, not a multiple of devices x n_nodes = 3; write 9"),
         (
             ["parallelism=mpi", "devices=2", "n_nodes=8"],

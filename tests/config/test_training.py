@@ -37,3 +37,10 @@ def test_null_turns_off():
 )
 def test_impossible_combinations(mistake, override, message):
     assert mistake(f"training.{override}").startswith(f"config: {message}")
+
+
+def test_a_precision_of_another_name(mistake):
+    expected = "'float32', 'float64', 'bf16-mixed', '32-true' or '64-true'"
+    assert mistake("training.precision=16-mixed").startswith(
+        f"config: training.precision: expected {expected}, found '16-mixed'"
+    )

@@ -64,6 +64,7 @@ def test_stores_hold_the_frames_in_order(source, output, frames):
             assert store.attributes["split"] == part
             assert json.loads(store.attributes["source"]) == [str(source)]
             assert json.loads(store.attributes["source_sha256"]) == [sha256_of(source)]
+            assert store.places.words([7, 3]) == f"{source}, frames 3, 7"
             assert not store.has_virial
             structures += store.read(slice(None))
     expected = [i for i in range(20) if i != 2]
@@ -135,7 +136,7 @@ def test_split_from_files(tmp_path, output, frames):
 
 def test_one_file_in_two_parts_is_refused(source, tmp_path, output):
     split = {"method": "files", "train": str(source), "valid": str(tmp_path / "*.xyz"), "test": str(source)}
-    with pytest.raises(UserError, match=r"a.xyz: named twice"):
+    with pytest.raises(UserError, match=r"a.xyz: given as train_path \(datasets\.water\.split\.train\) and as val"):
         convert_dataset("water", DatasetConfig(split=split), output)
 
 

@@ -66,7 +66,7 @@ def test_a_short_last_batch_is_padded_with_weight_0_or_dropped():
     assert last.batch.labels.energy_weight.tolist() == [1, 1, 0, 0]
     assert last.batch.graph.n_atoms.tolist() == [*(len(data[r]) for r in last.rows), 0, 0]
     assert len(loader(data, seed=0, drop_last=True)) == len(list(loader(data, seed=0, drop_last=True).epoch(0))) == 2
-    with pytest.raises(UserError, match="lower batch"):
+    with pytest.raises(UserError, match=r"lower training\.batch"):
         loader(data, batch=11, drop_last=True)
 
 

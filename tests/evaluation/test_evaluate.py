@@ -112,7 +112,7 @@ def test_predictions_beyond_measure_name_file_variant_and_frame(
     parameters = {k: weights * v for k, v in foundation.parameters.items()}
     config = foundation.config | {"scale": scale}
     save_potential(replace(foundation, parameters=parameters, config=config), tmp_path / "run" / "model")
-    with pytest.raises(UserError, match=rf"^{run_files.data}/test\.h5, finetuned model: frame 10\d: {message}"):
+    with pytest.raises(UserError, match=rf"^{run_files.data}/test\.h5: frame 10\d, finetuned model: {message}"):
         evaluate_run(run_files.config, run_files.data, run_files.foundation, run_files.statistics, tmp_path / "run")
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["model"]
 

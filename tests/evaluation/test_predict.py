@@ -72,9 +72,19 @@ def test_a_wrong_npz_file_is_named(stated, given, message, run_files, tmp_path):
         predict_file(run_files.foundation, tmp_path / "in.npz", tmp_path / "out.extxyz", length_unit=given)
 
 
+def test_a_frame_is_counted_in_its_own_file(run_files, tmp_path):
+    ase.io.write(tmp_path / "a.xyz", [molecule("H2O")] * 2)
+    ase.io.write(tmp_path / "b.xyz", [molecule("H2O"), molecule("NH3")])
+    with pytest.raises(UserError, match=r"b\.xyz, frame 1: element N is unknown"):
+        predict_file(run_files.foundation, tmp_path / "*.xyz", tmp_path / "out.xyz")
+    ase.io.write(tmp_path / "b.xyz", [molecule("H2O"), Atoms("OO", np.zeros((2, 3)))])
+    with pytest.raises(UserError, match=r"b\.xyz, frame 1: atoms 0 and 1 are on one point"):
+        predict_file(run_files.foundation, tmp_path / "*.xyz", tmp_path / "out.xyz")
+
+
 def test_an_unknown_element_is_named_and_leaves_no_file(run_files, tmp_path):
     ase.io.write(tmp_path / "in.xyz", [molecule("H2O"), molecule("NH3")])
-    with pytest.raises(UserError, match=r"in\.xyz: frame 1: element N is unknown"):
+    with pytest.raises(UserError, match=r"in\.xyz, frame 1: element N is unknown"):
         predict_file(run_files.foundation, tmp_path / "in.xyz", tmp_path / "out.xyz")
     assert [p.name for p in tmp_path.iterdir()] == ["in.xyz"]
 

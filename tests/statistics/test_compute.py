@@ -122,7 +122,7 @@ def test_outliers_are_listed_by_their_frame(statistics_of, untrained):
 
 def test_an_unknown_element_ends_with_frame_file_and_known_elements(statistics_of, untrained):
     ammonia = Structure(np.array([7, 1]), np.array([[0.0, 0, 0], [1.0, 0, 0]]), energy=1.0, source_index=5)
-    with pytest.raises(UserError, match=r"train\.h5: frame 5 has N, .*\(it knows H, C, O\)"):
+    with pytest.raises(UserError, match=r"train\.h5: frame 5: N is unknown to .*\(it knows H, C, O\)"):
         statistics_of([water(-9.0), ammonia], untrained)
 
 

@@ -106,7 +106,7 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
 def test_an_element_that_the_model_does_not_know(inputs, tmp_path):
     foreign = [replace(s, numbers=np.full(len(s), 17)) for s in random_structures(5)]
     write_store(inputs[0] / "valid.h5", foreign)
-    with pytest.raises(UserError, match=r"valid.h5: the model .* does not know Cl \(it knows H, O\)"):
+    with pytest.raises(UserError, match=r"valid.h5: frame \d+: Cl is unknown to the model .* \(it knows H, O\)"):
         train_run(settings(), *inputs, tmp_path / "run")
     assert not (tmp_path / "run" / "model").exists()
 

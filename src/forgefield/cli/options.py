@@ -27,7 +27,18 @@ ModelName = Annotated[str | None, typer.Option("--model", help="A name under `mo
 RunName = Annotated[str | None, typer.Option("--run", help="The run's name; needed where several are configured.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; else its place under results/.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Directory of the converted dataset.")]
-Model = Annotated[Path | None, typer.Option("--model", help="Directory of the imported model.")]
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", help="Directory of the imported model, of the run's architecture."),
+]
+ZeroShot = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        help="Directory of the model that training started from, reported as zero-shot; the trained model is the run's "
+        "own, in its directory under model/.",
+    ),
+]
 Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
 
 

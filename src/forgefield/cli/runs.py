@@ -7,9 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forgefield.cli.options import ConfigSource, Data, Model, Output, Overrides, RunName, Statistics, Words, load_run
+from forgefield.cli.options import (
+    ConfigSource,
+    Data,
+    Model,
+    Output,
+    Overrides,
+    RunName,
+    Statistics,
+    Words,
+    ZeroShot,
+    load_run,
+)
 from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
 from forgefield.config import Config, RunConfig
+from forgefield.errors import UserError
 
 if TYPE_CHECKING:
     from forgefield.data.processes import Processes
@@ -38,13 +50,15 @@ def evaluate(
     config: ConfigSource = None,
     run: RunName = None,
     data: Data = None,
-    model: Model = None,
+    model: ZeroShot = None,
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
     whole, settings = load_run(words, config, run, overrides)
+    if data is None:
+        _require_test_data(whole, settings)
     _do(_evaluate, whole, settings, _paths(settings, data, model, statistics, output))
 
 
@@ -70,6 +84,11 @@ def _paths(
     from forgefield.prepare import RunPaths
 
     if run.output_path is None:
+        if data is None and not dataset_directory(run.dataset).exists():
+            raise UserError(
+                "output_path: missing; give the directory of the run, in which its data are converted, too, or convert "
+                f"them to {dataset_directory(run.dataset)} by `forgefield convert`"
+            )
         return RunPaths(
             data or dataset_directory(run.dataset),
             model or model_directory(run.model),
@@ -86,6 +105,14 @@ def _paths(
         root,
         given=frozenset(given),
     )
+
+
+def _require_test_data(config: Config, run: RunConfig) -> None:
+    if "test" in run.evaluation.splits and config.datasets[run.dataset].split.test is None:
+        raise UserError(
+            f"test_path (datasets.{run.dataset}.split.test): missing; give the file of the test structures, or write "
+            "evaluation.splits=[valid]"
+        )
 
 
 def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:

@@ -34,8 +34,11 @@ def convert(
 
     settings = load(config, overrides)
     name = dataset or _the_configured("dataset", settings.dataset)
+    entry = _entry("datasets", settings.datasets, name)
+    if entry.split.test is None:
+        raise UserError(f"datasets.{name}.split.test: missing; give test structures, which `forgefield evaluate` needs")
     directory = output or dataset_directory(name)
-    report = convert_dataset(name, _entry("datasets", settings.datasets, name), directory)
+    report = convert_dataset(name, entry, directory)
     parts = ", ".join(f"{report['split'][part]['structures']} {part}" for part in ("train", "valid", "test"))
     frames = report["frames"]
     print(

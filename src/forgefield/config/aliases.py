@@ -52,7 +52,7 @@ def expand(content: dict[str, Any], names: Mapping[str, str]) -> None:
     """Put the value of each alias under its key.
 
     Raises:
-        UserError: an alias and its key are both given, or not all data paths are.
+        UserError: an alias and its key are both given.
     """
     for alias in [alias for alias in ALIASES if alias in content]:
         key = key_of(alias, names)
@@ -62,10 +62,20 @@ def expand(content: dict[str, Any], names: Mapping[str, str]) -> None:
 
 
 def complete(content: dict[str, Any], names: Mapping[str, str], used: set[str]) -> None:
-    """Name the dataset and the model, and the files as the way to split, where aliases have left that to us."""
-    if missing := [path for path in PATHS if path not in used] if used.intersection(PATHS) else []:
-        raise UserError(f"{missing[0]}: missing; expected a file for each of {', '.join(PATHS)}")
+    """Name the dataset and the model, and the files as the way to split, where aliases have left that to us.
+
+    Raises:
+        UserError: not all data paths are given that training needs.
+    """
     if used.intersection(PATHS):
+        missing = [path for path in PATHS if not is_given(content, key_of(path, names))]
+        if needed := [path for path in missing if path != "test_path"]:
+            raise UserError(
+                f"{needed[0]}: missing; expected a file for train_path and for valid_path, and for test_path where "
+                "`forgefield test` is to test on it"
+            )
+        for path in missing:
+            put(content, key_of(path, names), None, path)
         put(content, f"datasets.{names['dataset']}.split.method", "files", "train_path")
     if used:
         for key, name in names.items():

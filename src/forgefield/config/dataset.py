@@ -81,19 +81,21 @@ def _share(value: Any) -> Any:
     raise ValueError(f"expected a count above 1, a fraction between 0 and 1, or paths, found {value!r}")
 
 
-Share = Annotated[
-    int | float | list[str],
-    BeforeValidator(_share),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "exclusiveMinimum": 1},
-                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-                {"type": "string"},
-                {"type": "array", "items": {"type": "string"}, "minItems": 1},
-            ]
-        }
-    ),
+def _share_or_none(value: Any) -> Any:
+    return None if value is None else _share(value)
+
+
+_SHARE_SCHEMA = [
+    {"type": "integer", "exclusiveMinimum": 1},
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    {"type": "string"},
+    {"type": "array", "items": {"type": "string"}, "minItems": 1},
+]
+Share = Annotated[int | float | list[str], BeforeValidator(_share), WithJsonSchema({"anyOf": _SHARE_SCHEMA})]
+OptionalShare = Annotated[
+    int | float | list[str] | None,
+    BeforeValidator(_share_or_none),
+    WithJsonSchema({"anyOf": [*_SHARE_SCHEMA, {"type": "null"}]}),
 ]
 
 
@@ -111,25 +113,29 @@ class Split(Section):
     valid: Share = 0.1
     """Validation structures, which choose the best model: likewise."""
 
-    test: Share = 0.1
-    """Test structures, which nothing but the final metrics sees: likewise."""
+    test: OptionalShare = 0.1
+    """Test structures, which nothing but the final metrics sees: likewise. `null`: none, only for method `files` and
+    `forgefield train my_run.yaml`."""
 
     seed: Seed = 0
     """Seed of method `random`."""
 
     @property
     def shares(self) -> dict[str, int | float | list[str]]:
-        """The three parts by name."""
-        return {"train": self.train, "valid": self.valid, "test": self.test}
+        """The parts by name; `test` may be missing."""
+        shares = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {part: share for part, share in shares.items() if share is not None}
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
         paths = [part for part, share in self.shares.items() if isinstance(share, list)]
-        if self.method == "files" and len(paths) < 3:
+        if self.method == "files" and len(paths) < len(self.shares):
             missing = ", ".join(part for part in self.shares if part not in paths)
             raise ValueError(f"method files needs a path for each of train, valid and test; give one for {missing}")
         if self.method != "files" and paths:
             raise ValueError(f"{paths[0]} is a path, but method is {self.method}; write a number, or method: files")
+        if self.method != "files" and self.test is None:
+            raise ValueError(f"test is null, but method is {self.method}; write a number, or method: files")
         total = sum(share for share in self.shares.values() if isinstance(share, float))
         if total > 1 + 1e-9:
             raise ValueError(f"the fractions of train, valid and test add up to {total:g}; expected at most 1")

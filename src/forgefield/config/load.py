@@ -42,15 +42,14 @@ def load_config(
     names = aliases.run_names(content | {key: value for key, value, _ in changes if key in ("dataset", "model")})
     if folder is not None:
         _add_entries(content, Path(folder), where)
-    used = _apply(content, changes, names, where)
+    with named(where):
+        used = _apply(content, changes, names)
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
         raise UserError(f"{where}: {_as_written(first_problem(error, Config), used)}") from None
-    try:
+    with named(where):
         _check_runs(config)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
     return config
 
 
@@ -100,11 +99,10 @@ def _add_entries(content: dict[str, Any], folder: Path, where: str) -> None:
 Change = tuple[str, Any, str]  # dotted key, value, and the override as it was written
 
 
-def _apply(content: dict[str, Any], changes: Sequence[Change], names: Mapping[str, str], where: str) -> dict[str, str]:
+def _apply(content: dict[str, Any], changes: Sequence[Change], names: Mapping[str, str]) -> dict[str, str]:
     """Resolve aliases and make changes; the aliases that were used, by the key they stand for."""
     used = {alias: aliases.key_of(alias, names) for alias in aliases.ALIASES if alias in content}
-    with named(where):
-        aliases.expand(content, names)
+    aliases.expand(content, names)
     seen: dict[str, str] = {}
     for key, value, override in changes:
         full = aliases.key_of(key, names)
@@ -113,8 +111,7 @@ def _apply(content: dict[str, Any], changes: Sequence[Change], names: Mapping[st
         if key in aliases.ALIASES:
             used[key] = full
         aliases.put(content, full, aliases.value_of(key, value), override)
-    with named(where):
-        aliases.complete(content, names, set(used))
+    aliases.complete(content, names, set(used))
     return {key: alias for alias, key in used.items()}
 
 

@@ -169,7 +169,10 @@ class Config(RunKeys):
             if entry not in entries:
                 raise UserError(f"{where}{key}: {key}s has no entry {entry!r}{did_you_mean(entry, entries)}")
         _check_architecture(where, run, self.models[run.model])
-        _check_warmup(where, run, self.datasets[run.dataset].split.train)
+        n_train = self.datasets[run.dataset].split.train
+        if isinstance(n_train, int):  # else their number is not known yet
+            _check_batches(where, run, n_train)
+            _check_warmup(where, run, n_train)
         return run
 
 
@@ -181,22 +184,26 @@ def _check_architecture(where: str, run: RunConfig, model: ModelConfig) -> None:
         )
 
 
-def _check_warmup(where: str, run: RunConfig, n_train: Any) -> None:
-    """The warm-up, and what is constant after it, must end before training does.
+def _check_batches(where: str, run: RunConfig, n_train: int) -> None:
+    if run.training.drop_last and n_train < run.step_batch:
+        raise UserError(
+            f"{where}training.drop_last leaves nothing of {n_train} training structures, which do not fill one batch "
+            f"of {run.step_batch}; lower {where}training.batch, or leave out drop_last"
+        )
 
-    Where ``n_train`` is no count, the length is not known yet.
-    """
-    if isinstance(n_train, int):
-        training = run.training
-        steps = training.epochs * -(-n_train // run.step_batch)
-        before, names = training.schedule.warmup_steps, "warmup_steps"
-        if training.schedule.constant_steps:
-            before, names = before + training.schedule.constant_steps, "warmup_steps + constant_steps"
-        if before >= steps:
-            raise UserError(
-                f"{where}training.schedule.{names}: expected fewer than the {steps} steps of training"
-                f" ({training.epochs} epochs), found {before}"
-            )
+
+def _check_warmup(where: str, run: RunConfig, n_train: int) -> None:
+    """The warm-up, and what is constant after it, must end before training does."""
+    training = run.training
+    steps = training.epochs * -(-n_train // run.step_batch)
+    before, names = training.schedule.warmup_steps, "warmup_steps"
+    if training.schedule.constant_steps:
+        before, names = before + training.schedule.constant_steps, "warmup_steps + constant_steps"
+    if before >= steps:
+        raise UserError(
+            f"{where}training.schedule.{names}: expected fewer than the {steps} steps of training"
+            f" ({training.epochs} epochs), found {before}"
+        )
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """``training``: batches, optimizer, learning rate, loss and when to stop."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from forgefield.config.base import (
     AsNumber,
@@ -18,9 +18,9 @@ from forgefield.config.base import (
 LIGHTNING_NAMES = {"32-true": "float32", "64-true": "float64"}
 
 
-def _own_name(precision: Any) -> Any:
+def _own_name(precision: str) -> str:
     """What Lightning calls a precision, as it is called here."""
-    return LIGHTNING_NAMES.get(precision, precision) if isinstance(precision, str) else precision
+    return LIGHTNING_NAMES.get(precision, precision)
 
 
 class Schedule(Section):
@@ -133,7 +133,9 @@ class TrainingConfig(Section):
     """Decay of the exponential moving average of the parameters, which validation and the final model use. `null`: no
     average."""
 
-    precision: Annotated[Literal["float32", "float64", "bf16-mixed"], BeforeValidator(_own_name)] = "float32"
+    precision: Annotated[
+        Literal["float32", "float64", "bf16-mixed", "32-true", "64-true"], AfterValidator(_own_name)
+    ] = "float32"
     """Floating-point type of training: `float32` (or `32-true`), `float64` (or `64-true`), or `bf16-mixed` (only for
     backend `fabric`): parameters and optimizer in float32, matrix products in bfloat16."""
 

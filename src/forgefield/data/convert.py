@@ -27,8 +27,9 @@ BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
 def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete: bool = False) -> dict[str, Any]:
     """Read a dataset once, check every frame, and write its stores and report.
 
-    Either all of train.h5, valid.h5, test.h5 and conversion.json appear in ``output``, or it stays as it was. Memory
-    does not grow with the number of frames, but for a few numbers of each. Warnings go to stderr and into the report.
+    Either all of train.h5, valid.h5, conversion.json and, where the split has one, test.h5 appear in ``output``, or it
+    stays as it was. Memory does not grow with the number of frames, but for a few numbers of each. Warnings go to
+    stderr and into the report.
 
     Args:
         name: of the dataset.
@@ -44,20 +45,36 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete:
         UserError: any mistake in the config or the files; the message names file, frame or key.
         MachineError: the results cannot be written.
     """
-    by_part = config.split.shares if config.split.method == "files" else {"all": config.source}
-    files = {part: find_files(source) for part, source in by_part.items()}
-    find_files([path for paths in files.values() for path in paths])  # refuses one file in two parts
+    files = dataset_files(name, config)
     output = Path(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work:
             report = _convert_in(Path(work), name, config, files, complete)
-            _publish(Path(work), output)
+            _publish(Path(work), output, list(config.split.shares))
     except OSError as error:
         raise MachineError(f"{output}: cannot be written ({error}); free space or choose another place") from None
     for warning in report["warnings"]:
         print(f"warning: dataset {name}: {warning}", file=sys.stderr)
     return report
+
+
+def dataset_files(name: str, config: DatasetConfig) -> dict[str, list[Path]]:
+    """The files of each part, or of ``all`` parts together.
+
+    Raises:
+        UserError: a file is missing, empty, a directory or named twice.
+    """
+    if config.split.method != "files":
+        return {"all": find_files(config.source)}
+    files = {part: find_files(paths) for part, paths in config.split.shares.items()}
+    part_of: dict[Path, str] = {}
+    for part, paths in files.items():
+        for path in paths:
+            if (other := part_of.setdefault(path.resolve(), part)) != part:
+                keys = " and as ".join(f"{p}_path (datasets.{name}.split.{p})" for p in (other, part))
+                raise UserError(f"{path}: given as {keys}; give each part a file of its own")
+    return files
 
 
 def _convert_in(
@@ -70,7 +87,7 @@ def _convert_in(
             reading.require_complete()
         parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
         hashes = {str(path): sha256_of(path) for path in chain(*files.values())}
-        for part in PARTS:
+        for part in parts:
             own = {str(path): hashes[str(path)] for path in files.get(part, chain(*files.values()))}
             _write_store(work / f"{part}.h5", part, parts[part], name, config, reading, own)
     report = _report(name, config, reading, parts, list(hashes.values()))
@@ -83,7 +100,7 @@ def _split(config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> 
     if config.split.method != "files":
         return split_frames(len(reading.spool), config.split.method, config.split.shares, config.split.seed)
     parts, first, file = {}, 0, 0
-    for part in PARTS:
+    for part in n_files:
         frames = sum(f["frames"] for f in reading.source.files[file : file + n_files[part]])
         parts[part] = np.flatnonzero((reading.indices >= first) & (reading.indices < first + frames))
         if len(parts[part]) == 0:
@@ -103,11 +120,13 @@ def _write_store(
 ) -> None:
     """The structures of one part; ``hashes`` is the sha256 of each file that they come from."""
     max_atoms = int(reading.sizes[positions].max())
+    first = [file["first_frame"] for file in reading.source.files if file["path"] in hashes]
     attributes = {
         "dataset": name,
         "split": part,
         "source": json.dumps(list(hashes)),
         "source_sha256": json.dumps(list(hashes.values())),
+        "source_first_frame": json.dumps(first),
     }
     with StoreWriter(
         path,
@@ -127,18 +146,17 @@ def _report(
     name: str, config: DatasetConfig, reading: Reading, parts: dict[str, np.ndarray], hashes: list[str]
 ) -> dict[str, Any]:
     store = config.store.units.as_units()
-    first = np.cumsum([0] + [file["frames"] for file in reading.source.files])
     sources = [
         {
             "path": file["path"],
             "sha256": sha256,
             "format": file["format"],
             "frames": file["frames"],
-            "first_frame": int(start),
+            "first_frame": file["first_frame"],
             "units": asdict(file["units"]),
             "factors_to_store": asdict(file["units"].factors(store)),
         }
-        for file, sha256, start in zip(reading.source.files, hashes, first, strict=False)
+        for file, sha256 in zip(reading.source.files, hashes, strict=True)
     ]
     used = sum(len(positions) for positions in parts.values())
     return {
@@ -148,7 +166,7 @@ def _report(
         "keys": reading.source.keys.found,
         "keys_not_read": reading.source.keys.unused,
         "frames": {
-            "read": int(first[-1]),
+            "read": sum(file["frames"] for file in reading.source.files),
             "usable": len(reading.sizes),
             "rejected": len(reading.rejected),
             "in_no_part": len(reading.sizes) - used,
@@ -173,10 +191,11 @@ def ranges(numbers: np.ndarray) -> str:
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
-def _publish(work: Path, output: Path) -> None:
+def _publish(work: Path, output: Path, parts: list[str]) -> None:
     """Put the results in their place; the report goes first and comes last, since it stands for all of them."""
     output.mkdir(exist_ok=True)
-    (output / "conversion.json").unlink(missing_ok=True)
-    for file in [*(f"{part}.h5" for part in PARTS), "conversion.json"]:
+    for file in ["conversion.json", *(f"{part}.h5" for part in PARTS if part not in parts)]:
+        (output / file).unlink(missing_ok=True)
+    for file in [*(f"{part}.h5" for part in parts), "conversion.json"]:
         os.replace(work / file, output / file)
     sync(output)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import FrameError
 
 
 def _import_vesin() -> ModuleType:
@@ -56,8 +56,8 @@ def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
     i, j, images, distances = calculator.compute(structure.positions, box, structure.pbc, "ijSd")
     if len(distances) and distances.min() < 1e-6:
         k = int(distances.argmin())
-        raise UserError(
-            f"frame {structure.source_index}: atoms {i[k]} and {j[k]} are on one point; remove or repair this frame"
+        raise FrameError(
+            structure.source_index, f"atoms {i[k]} and {j[k]} are on one point; remove or repair this frame"
         )
     shift = images.astype(np.float64) @ np.where(structure.pbc[:, None], structure.cell, 0.0)
     return NeighborPairs(j.astype(np.int32), i.astype(np.int32), shift)
@@ -72,7 +72,7 @@ def _require_finite(structure: Structure) -> None:
         what = "cell"
     else:
         return
-    raise UserError(f"frame {structure.source_index}: {what} NaN or infinite; remove or repair this frame")
+    raise FrameError(structure.source_index, f"{what} NaN or infinite; remove or repair this frame")
 
 
 def neighbor_counts(n_atoms: int, pairs: NeighborPairs) -> np.ndarray:
@@ -89,9 +89,10 @@ def periodic_box(structure: Structure) -> np.ndarray:
     if not structure.pbc.any():
         return np.zeros((3, 3))
     if is_flat(structure):
-        raise UserError(
-            f"frame {structure.source_index}: periodic along a direction that has no cell vector of its own in "
-            f"{structure.cell.tolist()}; set pbc or the cell"
+        raise FrameError(
+            structure.source_index,
+            f"periodic along a direction that has no cell vector of its own in "
+            f"{structure.cell.tolist()}; set pbc or the cell",
         )
     if structure.pbc.all():
         return structure.cell

@@ -9,7 +9,7 @@ from ase.data import chemical_symbols
 from forgefield.data.batching import Batch, Capacity, pack_graph, pack_labels
 from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import FrameError
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class PackedNeighbors:
         """
         unknown = sorted(set(structure.numbers.tolist()) - set(self.elements))
         if unknown:
-            raise UserError(
-                f"frame {structure.source_index}: the model does not know {_symbols(unknown)} (it knows "
-                f"{_symbols(self.elements)}); leave such frames out or choose a model for these elements"
+            raise FrameError(
+                structure.source_index,
+                f"the model does not know {_symbols(unknown)} (it knows "
+                f"{_symbols(self.elements)}); leave such frames out or choose a model for these elements",
             )
         return neighbor_pairs(structure, self.cutoff)
 

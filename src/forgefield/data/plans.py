@@ -45,7 +45,10 @@ def full_batches(order: np.ndarray, batch: int) -> np.ndarray:
 def check_full_batch(n: int, batch: int) -> None:
     """UserError where ``n`` structures make no batch."""
     if n < batch:
-        raise UserError(f"drop_last leaves nothing of {n} structures with batch {batch}; lower batch")
+        raise UserError(
+            f"training.drop_last leaves nothing of {n} training structures, which do not fill one batch of {batch}; "
+            "lower training.batch (train_batch_size), or leave out drop_last"
+        )
 
 
 def split_batches(order: np.ndarray, batch: int) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from forgefield.data.neighbors import NeighborPairs, neighbor_counts
 from forgefield.data.packing import PackedNeighbors
+from forgefield.data.places import Places, placed
 from forgefield.data.plans import Sizes
 from forgefield.data.processes import OneProcess, Processes, share
 from forgefield.data.structures import Structure
@@ -16,7 +17,7 @@ READ_AHEAD = 256
 
 
 class Source(Protocol):
-    """Where structures (eV, Å) come from, such as an open ``Store``."""
+    """Where structures (eV, Å) come from, such as an open ``Store``; its ``places``, if any, are named in messages."""
 
     @property
     def has_virial(self) -> bool: ...
@@ -66,6 +67,7 @@ class StructureReader:
         if len(source) == 0:
             raise UserError("the data set has no structures; check its source and split")
         self.source, self.neighbors, self.dtype = source, neighbors, np.dtype(dtype)
+        self._places = getattr(source, "places", Places())
         self._cache: dict[int, tuple[Structure, NeighborPairs]] = {}
         self._cache_left = cache_bytes
         self.sizes = self._measure(processes or OneProcess())
@@ -73,15 +75,17 @@ class StructureReader:
     def structures(self, rows: Sequence[int]) -> list[Structure]:
         return [structure for structure, _ in self._items(rows)]
 
-    def frames(self, rows: Sequence[int]) -> list[int]:
-        """The numbers, in their source, of the frames at ``rows``, ascending."""
-        return sorted(s.source_index for s in self.structures(rows))
+    def frames(self, rows: Sequence[int]) -> str:
+        """The frames at ``rows``, for messages."""
+        return self._places.words(s.source_index for s in self.structures(rows))
 
     def _items(self, rows: Sequence[int]) -> list[tuple[Structure, NeighborPairs]]:
         missing = [int(r) for r in rows if int(r) not in self._cache]
         made = {}
         if missing:
-            made = {r: (s, self.neighbors.pairs(s)) for r, s in zip(missing, self.source.read(missing), strict=True)}
+            read = self.source.read(missing)
+            with placed(self._places):
+                made = {row: (s, self.neighbors.pairs(s)) for row, s in zip(missing, read, strict=True)}
         for row, item in made.items():
             if (size := _bytes(item)) <= self._cache_left:
                 self._cache[row] = item

@@ -67,15 +67,8 @@ class Reading:
                 keys = ", ".join(self.source.keys.unused) or "none"
                 raise UserError(f"{self.source.name}: no {label} found; set keys.{label}. Keys not read: {keys}")
             if label in self.without:
-                raise UserError(f"{self._place(self.without[label])}: no {label}, which others have; {REPAIR}")
-
-    def _place(self, index: int) -> str:
-        """File and number in it of a frame of the source."""
-        for file in self.source.files:
-            if index < file["frames"]:
-                break
-            index -= file["frames"]
-        return f"{file['path']}, frame {index}"
+                where = self.source.places.words([self.without[label]])
+                raise UserError(f"{where}: no {label}, which others have; {REPAIR}")
 
     def _label_warnings(self) -> list[str]:
         n = len(self.sizes)

@@ -9,7 +9,7 @@ import numpy as np
 from forgefield.data.batching import Batch, Capacity, pack_labels
 from forgefield.data.neighbors import NeighborPairs
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import FrameError
 
 NO_PAIRS = NeighborPairs(*(np.zeros((0, *tail), dtype) for tail, dtype in (((), int), ((), int), ((3,), float))))
 
@@ -62,14 +62,15 @@ class NeighborUpdates:
             UserError: it does not.
         """
         if len(structure) > self.most_atoms:
-            raise UserError(
-                f"frame {structure.source_index}: {len(structure)} atoms, but nbrs_init was allocated for "
-                f"{self.most_atoms}; allocate it with the largest structure"
+            raise FrameError(
+                structure.source_index,
+                f"{len(structure)} atoms, but nbrs_init was allocated for "
+                f"{self.most_atoms}; allocate it with the largest structure",
             )
         if self.overflows(structure):
-            raise UserError(
-                f"frame {structure.source_index}: nbrs_init has no room for its neighbors; allocate it with "
-                "extra_capacity, or with a denser structure"
+            raise FrameError(
+                structure.source_index,
+                "nbrs_init has no room for its neighbors; allocate it with extra_capacity, or with a denser structure",
             )
         return NO_PAIRS
 

@@ -1,12 +1,11 @@
 """A chunk of structures and predictions as columns of the predictions file."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import FrameError
 from forgefield.evaluation.predictions import UNITS
 from forgefield.models.inference import Prediction
 from forgefield.statistics.compute import LARGEST
@@ -39,11 +38,11 @@ def prediction_columns(variant: str, predictions: Sequence[Prediction], stress: 
     return columns
 
 
-def require_moderate_errors(columns: Mapping[str, np.ndarray], variant: str, source: Path) -> None:
+def require_moderate_errors(columns: Mapping[str, np.ndarray], variant: str) -> None:
     """The square of each error must be a number, which it is not for a model that has diverged.
 
     Raises:
-        UserError: it is not; names the frame.
+        FrameError: it is not; names the frame.
     """
     for quantity in UNITS:
         if f"{variant}/{quantity}" not in columns:
@@ -52,10 +51,11 @@ def require_moderate_errors(columns: Mapping[str, np.ndarray], variant: str, sou
         error = np.abs(columns[f"{variant}/{quantity}"] - reference)
         wrong = ~np.isnan(reference) & ~(error < LARGEST)  # a NaN is not below anything
         if wrong.any():
-            frame = columns["source_index"][np.argwhere(wrong)[0][0]]
-            raise UserError(
-                f"{source}, {variant} model: frame {frame}: its {quantity} is off by {error[wrong][0]:.3g} "
-                f"{UNITS[quantity]}; a trained model that ends so has diverged: train again with a lower training.lr"
+            frame = int(columns["source_index"][np.argwhere(wrong)[0][0]])
+            raise FrameError(
+                frame,
+                f"its {quantity} is off by {error[wrong][0]:.3g} {UNITS[quantity]}; a trained model that ends so has "
+                "diverged: train again with a lower training.lr",
             )
 
 

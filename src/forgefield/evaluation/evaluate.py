@@ -15,10 +15,11 @@ import numpy as np
 
 from forgefield.config import RunConfig
 from forgefield.data.batching import shift_energy
+from forgefield.data.places import placed
 from forgefield.data.processes import OneProcess, Processes
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError, named
+from forgefield.errors import UserError
 from forgefield.evaluation.columns import prediction_columns, reference_columns, require_moderate_errors
 from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
 from forgefield.evaluation.parts import write_together
@@ -132,7 +133,8 @@ def _evaluate_rows(
         write_rows(file, start, columns)
         start += len(columns["n_atoms"])
         for variant in potentials:
-            require_moderate_errors(columns, variant, store.path)
+            with placed(store.places, f"{variant} model"):
+                require_moderate_errors(columns, variant)
             _add(sums[variant], columns, variant)
     return sums
 
@@ -146,7 +148,7 @@ def _columns(
     while chunk := list(islice(structures, CHUNK)):
         columns = reference_columns(chunk, store.has_virial)
         for variant, stream in streams.items():
-            with named(f"{store.path}, {variant} model"):
+            with placed(store.places, f"{variant} model"):
                 predictions = list(islice(stream, len(chunk)))
             columns |= prediction_columns(variant, predictions, store.has_virial)
         if "refitted" in potentials:

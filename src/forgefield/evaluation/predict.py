@@ -9,13 +9,14 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.stress import full_3x3_to_voigt_6_stress
 
+from forgefield.data.places import Places, placed
 from forgefield.data.sources.files import find_files
 from forgefield.data.sources.unlabelled import read_unlabelled
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError, named
+from forgefield.errors import UserError
 from forgefield.files import atomic_file
-from forgefield.models.inference import Prediction, check_elements, predict
-from forgefield.models.potential import Potential, load_potential
+from forgefield.models.inference import Prediction, predict
+from forgefield.models.potential import load_potential
 
 
 def predict_file(
@@ -50,10 +51,11 @@ def predict_file(
     if output.suffix not in (".extxyz", ".xyz"):
         raise UserError(f"{output}: predictions are written as extended XYZ; give a name that ends in .extxyz or .xyz")
     potential = load_potential(model_dir)
-    structures, ahead = tee(_structures(source, potential, length_unit))
+    files: list[tuple[str, int]] = []
+    structures, ahead = tee(_structures(source, length_unit, files))
     predictions = predict(potential, ahead, batch=batch, precision=precision, wanted="virial")
     n = 0
-    with atomic_file(output) as temporary, open(temporary, "w") as file:
+    with atomic_file(output) as temporary, open(temporary, "w") as file, placed(Places(files)):
         for structure, prediction in zip(structures, predictions, strict=True):
             n += 1
             ase.io.write(file, _atoms(structure, prediction), format="extxyz")
@@ -62,10 +64,11 @@ def predict_file(
     return n
 
 
-def _structures(source: Path, potential: Potential, length_unit: str | None) -> Iterator[Structure]:
+def _structures(source: Path, length_unit: str | None, files: list[tuple[str, int]]) -> Iterator[Structure]:
+    """The structures; appends to ``files`` where those of each begin."""
     for path, structure in read_unlabelled(find_files(source), length_unit):
-        with named(path):
-            check_elements(structure, potential)
+        if not files or files[-1][0] != str(path):
+            files.append((str(path), structure.source_index))
         yield structure
 
 

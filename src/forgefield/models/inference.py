@@ -11,7 +11,7 @@ from forgefield.config.messages import did_you_mean
 from forgefield.data.batching import needed_capacity, shift_energy
 from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import FrameError, UserError
 from forgefield.models.potential import Potential
 
 PRECISIONS = ("float64", "float32")
@@ -95,7 +95,7 @@ class Predictor:
         pairs: list[NeighborPairs] = []
         for structure in structures:
             if not len(structure):
-                raise UserError(f"frame {structure.source_index}: no atoms; remove the frame")
+                raise FrameError(structure.source_index, "no atoms; remove the frame")
             check_elements(structure, self.potential)
             found = neighbor_pairs(structure, self.potential.cutoff)
             needed = needed_capacity([*group, structure], [*pairs, found])
@@ -153,9 +153,9 @@ def check_finite(prediction: Prediction, structure: Structure) -> None:
     for name in ("energy", "forces", "stress"):
         value = getattr(prediction, name)
         if value is not None and not np.isfinite(value).all():
-            raise UserError(
-                f"frame {structure.source_index}: the model gives {name} NaN or infinite; "
-                "look at the frame's distances, or choose another model"
+            raise FrameError(
+                structure.source_index,
+                f"the model gives {name} NaN or infinite; look at the frame's distances, or choose another model",
             )
 
 
@@ -164,9 +164,10 @@ def check_elements(structure: Structure, potential: Potential) -> None:
     unknown = sorted({int(z) for z in structure.numbers} - set(potential.elements))
     if unknown:
         known = ", ".join(chemical_symbols[z] for z in potential.elements)
-        raise UserError(
-            f"frame {structure.source_index}: element {chemical_symbols[unknown[0]]} is unknown to the model "
-            f"(it knows {known}); remove the frame or choose another model"
+        raise FrameError(
+            structure.source_index,
+            f"element {chemical_symbols[unknown[0]]} is unknown to the model "
+            f"(it knows {known}); remove the frame or choose another model",
         )
 
 

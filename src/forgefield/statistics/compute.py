@@ -10,8 +10,9 @@ from ase.data import chemical_symbols
 
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
+from forgefield.data.places import placed
 from forgefield.data.store import Store
-from forgefield.errors import UserError, named
+from forgefield.errors import FrameError, UserError
 from forgefield.models.inference import Engine, predict
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
@@ -34,7 +35,8 @@ SCALARS = {
 LARGEST = 1e100  # eV; the squares of far larger numbers overflow
 
 
-def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig, engine: Engine = "jax"
+def compute_statistics(
+    train: Path, model_dir: Path, config: StatisticsConfig, engine: Engine = "jax"
 ) -> dict[str, Any]:
     """Statistics of a training store for one model, as finite JSON content with its units.
 
@@ -54,8 +56,9 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig, e
         require_known_elements(store, potential, model_dir)
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
-        table = np.fromiter(_rows(store, potential, elements, engine), dtype=columns)
-    _require_moderate(table, train)
+        with placed(store.places):
+            table = np.fromiter(_rows(store, potential, elements, engine), dtype=columns)
+            _require_moderate(table)
     if not table["pairs"].any():
         raise UserError(
             f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
@@ -73,19 +76,18 @@ def require_known_elements(store: Store, potential: Potential, model_dir: Path) 
     symbol = chemical_symbols[min(unknown.intersection(structure.numbers.tolist()))]
     known = ", ".join(chemical_symbols[z] for z in potential.elements)
     raise UserError(
-        f"{store.path}: frame {structure.source_index} has {symbol}, which the model {model_dir} does not know "
-        f"(it knows {known}); choose a foundation model with {symbol}, or leave these frames out"
+        f"{store.places.words([structure.source_index])}: {symbol} is unknown to the model {model_dir} (it knows "
+        f"{known}); choose a model that knows {symbol}, or leave such frames out"
     )
 
 
-def _require_moderate(table: np.ndarray, train: Path) -> None:
+def _require_moderate(table: np.ndarray) -> None:
     """Squares of the model's energies must be numbers."""
     lost = np.flatnonzero(~(np.abs(table["model_energy"]) < LARGEST))  # a NaN is not below anything
     if len(lost):
-        raise UserError(
-            f"{train}: frame {table['source_index'][lost[0]]}: the model's energy is "
-            f"{table['model_energy'][lost[0]]:.3g} eV; choose another foundation model"
-        )
+        row = table[lost[0]]
+        problem = f"the model's energy is {row['model_energy']:.3g} eV; choose another foundation model"
+        raise FrameError(int(row["source_index"]), problem)
 
 
 def _rows(store: Store, potential: Potential, elements: list[int], engine: Engine) -> Iterator[tuple]:
@@ -111,6 +113,5 @@ def _rows(store: Store, potential: Potential, elements: list[int], engine: Engin
 def _model_energies(store: Store, potential: Potential, engine: Engine) -> Iterator[float]:
     if not potential.pretrained:
         yield from repeat(0.0)
-    with named(store.path):
-        predictions = predict(potential, iter_structures(store), wanted="energy", engine=engine)
-        yield from (prediction.energy for prediction in predictions)
+    predictions = predict(potential, iter_structures(store), wanted="energy", engine=engine)
+    yield from (prediction.energy for prediction in predictions)

@@ -28,12 +28,12 @@ class NotFiniteError(ArithmeticError):
 
     Attributes:
         where: such as ``step 3``, of the epoch and counted from 1.
-        frames: source indices of the batch's structures.
+        frames: the batch's structures, in words.
         state: of the training before that step, where the engine keeps it.
     """
 
-    def __init__(self, where: str, frames: list[int], state: Any = None) -> None:
-        super().__init__(f"{where}: the loss or its gradient is not finite, on source frames {frames}")
+    def __init__(self, where: str, frames: str, state: Any = None) -> None:
+        super().__init__(f"{where}: the loss or its gradient is not finite, in {frames}")
         self.where, self.frames, self.state = where, frames, state
 
 

@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import yaml
-from ase.data import chemical_symbols
 
 from forgefield.config import RunConfig
 from forgefield.data.processes import Processes
@@ -19,6 +18,7 @@ from forgefield.errors import MachineError, UserError
 from forgefield.files import atomic_file, sha256_of
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.statistics import apply_statistics
+from forgefield.statistics.compute import require_known_elements
 from forgefield.trainers.checkpoints import set_aside_if_changed
 from forgefield.trainers.epoch_trainer import EpochTrainer
 
@@ -67,7 +67,7 @@ def train_run(
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         if processes.index == 0:
             for store in (train, valid):
-                _check_elements(store, potential, model)
+                require_known_elements(store, potential, model)
         files = {"checkpoints": checkpoints, "log_file": output / "history.csv"}
         trainer = engine.make_trainer(
             config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
@@ -92,15 +92,6 @@ def _engine(backend: str) -> ModuleType:
         raise UserError(
             f"backend: {backend} needs {error.name}, which is not installed; pip install 'forgefield[{backend}]'"
         ) from None
-
-
-def _check_elements(store: Store, potential: Potential, model: Path) -> None:
-    if unknown := sorted(set(store.elements) - set(potential.elements)):
-        words = [", ".join(chemical_symbols[z] for z in elements) for elements in (unknown, potential.elements)]
-        raise UserError(
-            f"{store.path}: the model {model} does not know {words[0]} (it knows {words[1]}); "
-            "leave those structures out or choose a model for these elements"
-        )
 
 
 def _fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) -> Iterator[tuple[str, Any]]:

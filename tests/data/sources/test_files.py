@@ -50,7 +50,7 @@ def test_empty_file(directory):
 
 
 def test_a_file_named_twice(directory):
-    with pytest.raises(UserError, match=r"b.xyz: named twice in one source"):
+    with pytest.raises(UserError, match=r"b.xyz: named twice; its frames would count twice, so name it once"):
         find_files([directory / "*.xyz", directory / "sub" / ".." / "b.xyz"])
 
 

@@ -163,7 +163,7 @@ def test_a_bad_label_on_one_process_stops_all(inputs, tmp_path, split, where):
     )
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if "rror" in line or "Traceback" in line]
-    found = re.match(rf"error: epoch 1, {where}: .* not finite, on source frames \[(.*)\]; check", line)
+    found = re.match(rf"error: epoch 1, {where}: .* not finite, in .*{split}\.h5: frames ([\d, ]*); check", line)
     assert found, line
     assert "50" in found[1].split(", ")
     assert len(found[1].split(", ")) > 3  # of both processes

@@ -164,7 +164,7 @@ def test_a_bad_label_stops_before_anything_is_overwritten(trainer, tmp_path):
     made.train(1)
     history = (tmp_path / "history.csv").read_text()
     made.set_datasets(StructureList([replace(s, energy=np.inf) if s.source_index == 20 else s for s in data]))
-    with pytest.raises(UserError, match=r"epoch 2, step \d: .* not finite, on source frames \[.*\b20\b.*epoch_000001"):
+    with pytest.raises(UserError, match=r"epoch 2, step \d: .* not finite, in frames? .*\b20\b.*epoch_000001"):
         made.train(3)
     assert all(np.isfinite(value).all() for value in made.params.values())
     assert (tmp_path / "history.csv").read_text() == history
@@ -175,7 +175,7 @@ def test_a_bad_label_of_the_validation_data_is_named(trainer, tmp_path):
     data = labelled_structures(4)
     spoiled = [replace(s, forces=np.nan * s.forces) if s.source_index == 20 else s for s in data]
     made = trainer(tmp_path, data, spoiled, batch=2, epochs=1)
-    with pytest.raises(UserError, match=r"epoch 1, evaluation: .* not finite, on source frames \[.*\b20\b.*\]; check"):
+    with pytest.raises(UserError, match=r"epoch 1, evaluation: .* not finite, in frames? .*\b20\b.*; check"):
         made.train(1)
     assert saved_checkpoints(tmp_path / "checkpoints") == []
 

@@ -28,7 +28,7 @@ def find_files(source: Entry | Sequence[Entry]) -> list[Path]:
     seen: set[Path] = set()
     for file in files:
         if file.resolve() in seen:
-            raise UserError(f"{file}: named twice in one source; its frames would count twice")
+            raise UserError(f"{file}: named twice; its frames would count twice, so name it once")
         seen.add(file.resolve())
     return files
 

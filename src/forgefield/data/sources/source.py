@@ -9,6 +9,7 @@ from ase.stress import voigt_6_to_full_3x3_stress
 
 from forgefield.config.dataset import DatasetConfig
 from forgefield.data.checks import check_structure
+from forgefield.data.places import Places
 from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
 from forgefield.data.sources.labels import LabelKeys
@@ -26,7 +27,8 @@ class Source:
         paths: the files, from :func:`find_files`.
 
     Attributes:
-        files: for each file read so far its path, format, units and number of frames.
+        files: for each file read so far its path, format, units, the number of its first frame in the whole source, and
+            how many there are.
         keys: which key holds which label, complete once the frames are used up.
         warnings: what a user should know, one line each.
 
@@ -47,6 +49,11 @@ class Source:
         more = f" and {len(self._paths) - 1} more" if len(self._paths) > 1 else ""
         return f"{self._paths[0]}{more}"
 
+    @property
+    def places(self) -> Places:
+        """Where the frames read so far are."""
+        return Places([(file["path"], file["first_frame"]) for file in self.files])
+
     def __iter__(self) -> Iterator[Structure | RejectedFrame]:
         index = 0
         for path in self._paths:
@@ -54,13 +61,15 @@ class Source:
             units = self._units(path, form)
             factors = units.factors(Units())
             frames = read_npz(path, self.keys.may_hold) if form == "npz" else read_ase(path, form, self.warnings)
-            number = -1
+            number, first = -1, index
             for number, frame in enumerate(frames):
                 yield self._convert(frame, path, number, index, factors)
                 index += 1
             if number < 0:
                 raise UserError(f"{path}: no frames in it (read as {form}); set `format` if it is of another one")
-            self.files.append({"path": str(path), "format": form, "units": units, "frames": number + 1})
+            self.files.append(
+                {"path": str(path), "format": form, "units": units, "first_frame": first, "frames": number + 1}
+            )
         self.keys.check(self.name)
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")

@@ -29,7 +29,7 @@ def read_unlabelled(paths: Sequence[Path], unit: str | None = None) -> Iterator[
     index = 0
     for path in paths:
         factor = LENGTH_UNITS[_unit(path, unit)]
-        for frame in _frames(path):
+        for number, frame in enumerate(_frames(path)):
             structure = Structure(
                 numbers=np.asarray(frame.numbers, np.int64),
                 positions=np.asarray(frame.positions, np.float64) * factor,
@@ -37,7 +37,7 @@ def read_unlabelled(paths: Sequence[Path], unit: str | None = None) -> Iterator[
                 pbc=np.asarray(frame.pbc, bool),
                 source_index=index,
             )
-            check_structure(structure, f"{path}, frame {index}")
+            check_structure(structure, f"{path}, frame {number}")
             yield path, structure
             index += 1
 

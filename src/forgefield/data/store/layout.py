@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 FORMAT_VERSION = "2"
-"""Root attribute ``forgefield_format``; the others are units (JSON), source, source_sha256, created_by and split."""
+"""Root attribute ``forgefield_format``; the others are units (JSON), created_by, split, and, each a list in JSON,
+source, source_sha256 and source_first_frame (the number in all files of the first frame of each)."""
 
 
 class Column(NamedTuple):

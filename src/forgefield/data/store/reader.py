@@ -1,5 +1,6 @@
 """Reading a store."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from forgefield.data.places import Places
 from forgefield.data.store.assembly import to_structures
 from forgefield.data.store.checksums import RowChecksums
 from forgefield.data.store.layout import columns
@@ -79,6 +81,14 @@ class Store:
     def bytes_read(self) -> int:
         """Bytes of all rows read so far, with padding; where HDF5 reads a block to pick rows, of the whole block."""
         return self._open_reader.bytes_read
+
+    @cached_property
+    def places(self) -> Places:
+        """Where the structures' frames are in the files that the store was made from, as far as it tells."""
+        if "source_first_frame" not in self.attributes:
+            return Places(otherwise=f"{self.path}: ")
+        paths, first = (json.loads(self.attributes[key]) for key in ("source", "source_first_frame"))
+        return Places([*zip(paths, first, strict=True)])
 
     @cached_property
     def elements(self) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from lightning.fabric.plugins.environments import (
     TorchElasticEnvironment,
 )
 from lightning.fabric.strategies import DDPStrategy
+from lightning.fabric.utilities.rank_zero import rank_zero_module
 
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
@@ -47,8 +48,9 @@ def connect(config: RunConfig) -> Fabric:
     gpus = torch.cuda.device_count()
     if gpus and local > gpus:
         raise UserError(f"devices: {local} are asked for, but {gpus} GPUs are here")
-    # it reports every connection at length
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    # reports of every connection; which of Lightning's loggers writes some of them depends on what is imported
+    for logger in (logging.getLogger("lightning.fabric"), rank_zero_module.log):
+        logger.setLevel(logging.WARNING)
     fabric = Fabric(
         accelerator="cuda" if gpus else "cpu",
         devices=local,
