@@ -62,7 +62,8 @@ def run_files(tmp_path_factory, foundation, structures):
     save_potential(replace(foundation, parameters=trained), paths.run / "model")
     write_json(paths.statistics, compute_statistics(paths.data / "train.h5", paths.foundation, StatisticsConfig()))
     # four at a time, which divides neither the number of structures nor the chunks of the test
-    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=4), evaluation=EvaluationConfig(splits=["test"]))
+    evaluation = EvaluationConfig(splits=["test"])
+    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=4), evaluation=evaluation, engine="jax")
     return paths
 
 

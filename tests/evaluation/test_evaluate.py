@@ -30,7 +30,9 @@ def evaluated(run_files):
 def expected(run_files, structures):
     """Predictions of each variant, all structures in one batch."""
     paths = {"foundation": run_files.foundation, "finetuned": run_files.run / "model"}
-    return {variant: list(predict(load_potential(path), structures, virial=True)) for variant, path in paths.items()}
+    return {
+        variant: list(predict(load_potential(path), structures, wanted="virial")) for variant, path in paths.items()
+    }
 
 
 def test_predictions_file_holds_every_structure_once_in_order(evaluated, structures, expected):

@@ -28,7 +28,7 @@ def test_every_frame_in_order_with_energy_forces_and_stress(frames, foundation, 
     ase.io.write(tmp_path / "in.traj", frames)
     assert predict_file(run_files.foundation, tmp_path / "in.traj", tmp_path / "out.extxyz") == 3
     structures = [Structure(a.numbers, a.positions, np.array(a.cell), a.pbc) for a in frames]
-    expected = list(predict(foundation, structures, virial=True))
+    expected = list(predict(foundation, structures, wanted="virial"))
     written = ase.io.read(tmp_path / "out.extxyz", ":")
     for atoms, original, prediction in zip(written, frames, expected, strict=True):
         np.testing.assert_array_equal(atoms.numbers, original.numbers)

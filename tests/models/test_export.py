@@ -64,7 +64,7 @@ def test_mace_torchs_calculator_gives_the_same_numbers_without_this_package(trai
     write(folder / "structures.traj", [Atoms(s.numbers, s.positions, cell=s.cell, pbc=s.pbc) for s in structures])
     subprocess.run([sys.executable, "-W", "ignore", "-c", CLIENT], cwd=folder, check=True, capture_output=True)
     results = np.load(folder / "results.npz")
-    for i, ours in enumerate(predict(load_potential(trained), structures, virial=True)):
+    for i, ours in enumerate(predict(load_potential(trained), structures, wanted="virial")):
         virial = -ours.stress * structures[i].volume if structures[i].pbc.any() else np.zeros((3, 3))
         expected = np.concatenate([[ours.energy], ours.forces.ravel(), virial.ravel()])
         np.testing.assert_allclose(results[f"arr_{i}"], expected, rtol=1e-12, atol=1e-11)

@@ -13,7 +13,7 @@ from forgefield.models.inference import Predictor, predict
 
 @pytest.fixture(scope="module")
 def predictor(potential):
-    return Predictor(potential, virial=True)
+    return Predictor(potential, wanted="virial")
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +178,17 @@ def test_a_structure_that_is_none_is_refused_by_frame(potential, structures, cha
 def test_an_unknown_precision_is_refused(potential):
     with pytest.raises(UserError, match=r"precision 'float16': unknown; did you mean float\d\d\?"):
         predict(potential, [], precision="float16")
+
+
+@pytest.mark.parametrize("engine", ["jax", "torch"])
+def test_engines_agree_and_energies_alone_are_the_same(potential, predictions, structures, engine):
+    alone = predict(potential, structures, wanted="energy", engine=engine)
+    whole = predict(potential, structures, wanted="virial", engine=engine)
+    for expected, energy, found in zip(predictions, alone, whole, strict=True):
+        assert energy.forces is None
+        assert energy.stress is None
+        assert energy.energy == pytest.approx(expected.energy, rel=1e-12)
+        assert found.energy == pytest.approx(expected.energy, rel=1e-12)
+        np.testing.assert_allclose(found.forces, expected.forces, atol=1e-11)
+        if expected.stress is not None:
+            np.testing.assert_allclose(found.stress, expected.stress, atol=1e-11)

@@ -31,8 +31,8 @@ def import_model(name: str, config: "ModelConfig", output: Path, engine: Engine 
     """Write ``output``, a potential's directory with ``import.json``, whole or not at all.
 
     A foundation model is compared with the program that it came from, mace-torch or flashcart, in float64 on sample
-    structures; the differences go into ``import.json``. ``name`` is the model's key under ``models``; ``engine`` computes
-    a MACE for this comparison.
+    structures; the differences go into ``import.json``. ``name`` is the model's key under ``models``;
+    ``engine`` computes a MACE for this comparison.
 
     Raises:
         UserError: the file is missing, not trusted, of an unsupported kind, or its import is not exact.

@@ -94,7 +94,7 @@ def test_numbers_are_those_of_the_module_in_the_precision_that_is_asked_for(code
     import_model("m", config(), tmp_path / "out")
     potential = load_potential(tmp_path / "out")
     water = structures[1]
-    (fine,), (coarse,) = (predict(potential, [water], precision=p, virial=True) for p in ("float64", "float32"))
+    (fine,), (coarse,) = (predict(potential, [water], precision=p, wanted="virial") for p in ("float64", "float32"))
     pairs = neighbor_pairs(water, 3.0)
     d = water.positions[pairs.receiver] - water.positions[pairs.sender] + pairs.shift
     weights = dict(zip(potential.elements, potential.parameters["weight"], strict=True))

@@ -47,7 +47,7 @@ def graph_of(potential, structures, dtype=np.float64):
 def test_results_are_those_of_the_package_in_any_batch(models, structures, variant):
     module, potential = models(variant)
     virials = 0
-    for structure, found in zip(structures, predict(potential, structures, virial=True), strict=True):
+    for structure, found in zip(structures, predict(potential, structures, wanted="virial"), strict=True):
         expected = reference(module, structure)
         if expected is None:
             continue
@@ -72,14 +72,14 @@ def test_the_package_errs_where_this_does_not(models, structures):
         alone = graph_from_ase(Atoms("H"), module.elements, 3.0)
         with pytest.raises(RuntimeError, match="reshape"):
             module.predict(alone, compute_forces=True)
-    (found,) = predict(potential, [left_handed], virial=True)
+    (found,) = predict(potential, [left_handed], wanted="virial")
     assert found.stress[0, 0] == pytest.approx(-float(stress.detach()), rel=1e-10)
 
 
 def test_forces_and_virials_are_derivatives_of_the_energy(models, structures):
     _, potential = models()
     structure, step = structures[1], 1e-5
-    (found,) = predict(potential, [structure], virial=True)
+    (found,) = predict(potential, [structure], wanted="virial")
 
     def slope(change):
         up, down = (next(predict(potential, [change(sign * step)])).energy for sign in (1, -1))
@@ -101,7 +101,7 @@ def test_forces_and_virials_are_derivatives_of_the_energy(models, structures):
 def test_rotations_mirrors_translations_and_permutations(models, structures):
     _, potential = models()
     generator = np.random.default_rng(2)
-    before = list(predict(potential, structures, virial=True))
+    before = list(predict(potential, structures, wanted="virial"))
     for sign in (1, -1):
         turn = np.linalg.qr(generator.normal(size=(3, 3)))[0]
         turn *= sign * np.sign(np.linalg.det(turn))
@@ -110,7 +110,7 @@ def test_rotations_mirrors_translations_and_permutations(models, structures):
             replace(s, numbers=s.numbers[o], positions=(s.positions @ turn.T)[o] + 7.0, cell=s.cell @ turn.T)
             for s, o in zip(structures, orders, strict=True)
         ]
-        for one, other, order in zip(before, predict(potential, changed, virial=True), orders, strict=True):
+        for one, other, order in zip(before, predict(potential, changed, wanted="virial"), orders, strict=True):
             assert other.energy == pytest.approx(one.energy, rel=1e-10)
             np.testing.assert_allclose(other.forces, (one.forces @ turn.T)[order], atol=1e-9)
             if one.stress is not None:

@@ -41,7 +41,7 @@ def test_energies_forces_and_virials_are_those_of_jax_whatever_the_default_preci
     with quiet_mace():
         found = MaceModel(potential, torch.float64)(graph, virial=True)
     assert torch.get_default_dtype() == torch.float32
-    expected = list(predict(potential, structures, virial=True))
+    expected = list(predict(potential, structures, wanted="virial"))
     assert_close(found.energy, [p.energy for p in expected])
     assert_close(found.forces, np.concatenate([p.forces for p in expected]))
     for virial, structure, prediction in zip(found.virial, structures, expected, strict=True):
