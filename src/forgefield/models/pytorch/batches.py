@@ -26,7 +26,8 @@ class TorchBatches:
         graph = torch_graph(structures, pairs, self.potential.elements, self.dtype)
         graph = TorchGraph(*(tensor.to(self._device) for tensor in graph))
         if self.wanted == "energy":
-            return Computed(_float64(self._model.energies(graph)), None, None)
+            with torch.no_grad():
+                return Computed(_float64(self._model.energies(graph)), None, None)
         predicted = self._model(graph, self.wanted == "virial")
         return Computed(*(None if x is None else _float64(x) for x in predicted))
 
