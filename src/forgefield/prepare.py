@@ -26,11 +26,13 @@ from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
 from forgefield.models.foundation import import_model
-from forgefield.models.inference import Engine
+from forgefield.models.inference import Engine, fastest_engine
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.statistics.compute import compute_statistics, require_known_elements
 
 WEIGHTS = ("model.json", "weights.safetensors")
+# PyTorch computes their energies on a CPU while JAX compiles
+FEW_ATOMS = 10_000
 Made = dict[str, Any]
 
 
@@ -60,18 +62,17 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
         UserError: any mistake in the data, the model, or what they are together.
     """
     record = paths.output / "inputs.json"
-    # JAX would keep this process's precision and devices; PyTorch is loaded once, where the training needs it too
-    call = _call if run.engine == "torch" else _apart
     with ThreadPoolExecutor(1) as beside:
         data = beside.submit(_prepare_data, record, config, run, paths)
-        _prepare_model(record, config, run, paths, call)
+        _prepare_model(record, config, run, paths)
         if made := data.result():
             _note(record, paths.data, made)
     if "statistics" not in paths.given:
         train = paths.data / "train.h5"
         made = _made_from(run.statistics, [train, *(paths.model / name for name in WEIGHTS)])
         if _is_due(record, paths.statistics, made):
-            call(_make_statistics, paths.data, paths.model, run.statistics, paths.statistics, run.engine)
+            engine = _statistics_engine(run, train)
+            _call(engine, _make_statistics, paths.data, paths.model, run.statistics, paths.statistics, engine)
             _note(record, paths.statistics, made)
 
 
@@ -88,14 +89,15 @@ def _prepare_data(record: Path, config: Config, run: RunConfig, paths: RunPaths)
     return made
 
 
-def _prepare_model(record: Path, config: Config, run: RunConfig, paths: RunPaths, call: Callable[..., None]) -> None:
+def _prepare_model(record: Path, config: Config, run: RunConfig, paths: RunPaths) -> None:
     model = config.models[run.model]
     if "model" in paths.given:
         _require_architecture(f"--model {paths.model}", paths.model, run.model, model)
         return
     made = _made_from(model, _foundation_files(model))
     if _is_due(record, paths.model, made):
-        call(_make_foundation, run.model, model, paths.model, run.engine)
+        engine = "torch" if run.backend == "fabric" else "jax"
+        _call(engine, _make_foundation, run.model, model, paths.model, engine)
         _note(record, paths.model, made)
 
 
@@ -190,8 +192,21 @@ def _make_statistics(data: Path, foundation: Path, config: StatisticsConfig, out
     write_json(output, compute_statistics(data / "train.h5", foundation, config, engine))
 
 
-def _call(function: Callable[..., None], *arguments: Any) -> None:
-    function(*arguments)
+def _statistics_engine(run: RunConfig, train: Path) -> Engine:
+    """Which engine is done first: JAX compiles for some seconds, and is faster then."""
+    engine = fastest_engine(run.backend)
+    if engine == "torch" or run.backend == "jax":
+        return engine
+    with Store(train) as store:
+        return "torch" if len(store) * store.max_atoms < FEW_ATOMS else "jax"
+
+
+def _call(engine: Engine, function: Callable[..., None], *arguments: Any) -> None:
+    """Call where the training needs PyTorch anyway; JAX would keep this process's precision and devices."""
+    if engine == "jax":
+        _apart(function, *arguments)
+    else:
+        function(*arguments)
 
 
 def _apart(function: Callable[..., None], *arguments: Any) -> None:

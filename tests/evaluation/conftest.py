@@ -63,7 +63,7 @@ def run_files(tmp_path_factory, foundation, structures):
     write_json(paths.statistics, compute_statistics(paths.data / "train.h5", paths.foundation, StatisticsConfig()))
     # four at a time, which divides neither the number of structures nor the chunks of the test
     evaluation = EvaluationConfig(splits=["test"])
-    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=4), evaluation=evaluation, engine="jax")
+    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=4), evaluation=evaluation, backend="jax")
     return paths
 
 

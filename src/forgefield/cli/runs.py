@@ -159,9 +159,10 @@ def _train(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> 
 def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
     from forgefield.evaluation.evaluate import evaluate_run
     from forgefield.evaluation.summary import print_summary
+    from forgefield.models.inference import fastest_engine
     from forgefield.trainers.runtime import configure_jax
 
-    if run.engine == "jax":
+    if fastest_engine(run.backend) == "jax":
         configure_jax(precision="float64")
     evaluate_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
     if processes is None or processes.index == 0:

@@ -74,11 +74,6 @@ class RunConfig(RunKeys):
         return self.devices * self.n_nodes
 
     @property
-    def engine(self) -> Literal["jax", "torch"]:
-        """What computes a model that runs on both."""
-        return "torch" if self.backend == "fabric" else "jax"
-
-    @property
     def step_batch(self) -> int:
         """Structures per optimizer step: ``training.batch``, rounded up where all processes have the same number."""
         training = self.training

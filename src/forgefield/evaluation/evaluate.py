@@ -25,7 +25,7 @@ from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
 from forgefield.evaluation.parts import write_together
 from forgefield.evaluation.predictions import create_predictions, real_atoms, write_rows
 from forgefield.files import write_json
-from forgefield.models.inference import Predictor
+from forgefield.models.inference import Predictor, fastest_engine
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
@@ -61,10 +61,11 @@ def evaluate_run(
     potentials = _potentials(foundation, statistics, run)
     sources = {split: data / f"{split}.h5" for split in config.evaluation.splits}
     wanted = "virial" if any(_has_virial(source) for source in sources.values()) else "forces"
+    engine = fastest_engine(config.backend)
     batch = -(-config.training.eval_batch // processes.count)
     # the refitted model differs from the foundation by energy shifts alone, so it is not run a second time
     predictors = {
-        variant: Predictor(potential, batch=batch, wanted=wanted, engine=config.engine, kernels=config.training.kernels)
+        variant: Predictor(potential, batch=batch, wanted=wanted, engine=engine, kernels=config.training.kernels)
         for variant, potential in potentials.items()
         if variant != "refitted"
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -146,6 +147,15 @@ def predict(
 ) -> Iterator[Prediction]:
     """Stream predictions in order; see :class:`Predictor`, which to keep for repeated use."""
     return Predictor(potential, batch=batch, precision=precision, wanted=wanted, engine=engine)(structures)
+
+
+def fastest_engine(backend: str) -> Engine:
+    """JAX on a CPU; PyTorch for a run by Fabric where it has a GPU, which JAX need not have, or JAX is missing."""
+    if backend == "jax":
+        return "jax"
+    import torch
+
+    return "torch" if torch.cuda.is_available() or not find_spec("jax") else "jax"
 
 
 def check_finite(prediction: Prediction, structure: Structure) -> None:
