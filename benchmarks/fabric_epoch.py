@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -37,13 +38,15 @@ def main(words: Sequence[str] | None = None) -> int:
     sizes = dict(zip(SPLITS, options.structures, strict=True))
     training = Training(sizes, options.batch, options.epochs, options.precision, options.channels)
     results: dict[str, Any] = {"machine": machine(PACKAGES), "training": vars(training), "models": {}}
+    results["devices_batch"] = options.devices_batch
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         elements, results["origin"] = write_data(training, folder)
         write_start(training, elements, folder)
         for model in options.models:
             programs = compare(model, training, elements, folder, options.rounds)
-            devices = compare_devices(model, training, elements, folder, options.rounds)
+            larger = replace(training, batch=options.devices_batch)
+            devices = compare_devices(model, larger, elements, folder, options.rounds)
             results["models"][model] = {"programs": programs, "devices": devices}
             write_json(options.output, results)
     text = markdown(results)
@@ -59,6 +62,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", default=tuple(OTHERS), choices=OTHERS)
     parser.add_argument("--structures", nargs=3, type=int, default=(240, 60, 4), metavar="N", help=f"of {SPLITS}")
     parser.add_argument("--batch", type=int, default=8, help="(%(default)s)")
+    parser.add_argument("--devices-batch", type=int, default=32, help="of the table of devices (%(default)s)")
     parser.add_argument("--channels", type=int, default=64, help="scalar features of a node (%(default)s)")
     parser.add_argument("--precision", default="float32", choices=("float32", "float64"))
     parser.add_argument("--epochs", type=int, default=4, help="the median of all but the first counts (%(default)s)")
@@ -145,8 +149,9 @@ def markdown(results: dict[str, Any]) -> str:
     training = results["training"]
     what = (
         f"{training['structures']['train']} structures of 3BPA ({results['origin']}) for training and "
-        f"{training['structures']['valid']} for validation, batches of {training['batch']}, {training['channels']} "
-        f"features, {training['precision']}."
+        f"{training['structures']['valid']} for validation, batches of {training['batch']} "
+        f"({results['devices_batch']} where devices are compared), {training['channels']} features, "
+        f"{training['precision']}."
     )
     parts = [f"{measured_on(results['machine'])} {what}", table(HEAD, programs, 2), table(DEVICES_HEAD, devices, 1)]
     return "\n\n".join(parts) + "\n"

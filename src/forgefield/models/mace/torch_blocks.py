@@ -65,7 +65,8 @@ class Contraction(torch.nn.Module):
         couplings = getattr(self, f"_couplings_{i}")
         n_elements, paths, channels = weight.shape
         summed = couplings.flatten(0, 1) @ weight.transpose(0, 1).reshape(paths, -1)
-        return summed.view(*couplings.shape[:2], n_elements, channels).permute(2, 3, 0, 1)
+        # as it is a batch of products would be computed one by one, each from a copy
+        return summed.view(*couplings.shape[:2], n_elements, channels).permute(2, 3, 0, 1).contiguous()
 
     def _polynomial(self, x: Tensor, terms: list[Tensor]) -> Tensor:
         """(C, components, N) of features (C, M, N) of one element, by Horner's scheme."""
