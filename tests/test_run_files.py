@@ -221,7 +221,12 @@ MISTAKES = {
     ),
     "no such model": (lambda folder: shutil.rmtree(folder / "model"), [], "foundation: model does not exist"),
     "no such file": (None, ["train_path=trian.extxyz"], "trian.extxyz: no such file; did you mean train.extxyz?"),
-    "far more processes than cores": (None, ["devices=1000"], "devices: 1000 processes are asked for on"),
+    "far more processes than cores": (None, ["devices=1000"], "devices: 1000 are asked for on"),
+    "far more devices of one process than cores": (
+        None,
+        ["backend=jax", "training.batch=999", "devices=999"],
+        "devices: 999 are asked for on",
+    ),
     "a file in the way": (
         None,
         ["output_path=my_run.yaml/x"],
