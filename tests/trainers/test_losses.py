@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from pair_potential import NEIGHBORS
 
-from forgefield.data.batching import needed_capacity
+from forgefield.data.batching import Target, needed_capacity
 from forgefield.data.structures import Structure
 from forgefield.trainers.losses import Loss, Predicted, error_sums
 from forgefield.trainers.metrics import metrics
@@ -65,6 +65,20 @@ def test_huber_has_a_finite_gradient_at_0(packed):
         return loss.per_structure(Predicted(packed.labels.energy, forces, None), packed).sum()
 
     assert (jax.grad(total)(packed.labels.forces) == 0).all()
+
+
+def test_an_additional_target_counts_by_its_components(packed):
+    target = Target(np.array([[1.0, 2.0], [0, 0], [0, 0], [0, 0]]), np.array([3.0, 0, 0, 0]))
+    batch = packed._replace(targets={"gap": target})
+    found = predicted(batch)._replace(targets={"gap": np.array([[1.4, 2.2], [9, 9], [9, 9], [np.nan, 9]])})
+    # deviations 0.4 and 0.2; Huber's penalty is linear beyond 0.3
+    by_kind = {"mse": (0.4**2 + 0.2**2) / 2, "huber": (0.3 * (0.4 - 0.15) + 0.2**2 / 2) / 2}
+    for kind, penalty in by_kind.items():
+        loss = Loss({"gap": 5.0}, kind, huber_delta=0.3)
+        np.testing.assert_allclose(loss.per_structure(found, batch), [5 * 3 * penalty, 0, 0, 0], rtol=1e-12)
+    result = metrics({k: float(v) for k, v in error_sums(loss, found, batch).items()}, n_structures=2)
+    assert result["gap_mae"] == pytest.approx(0.3)
+    assert result["gap_rmse"] == pytest.approx(((0.4**2 + 0.2**2) / 2) ** 0.5)
 
 
 def test_errors_count_labels_that_are_there(packed):
