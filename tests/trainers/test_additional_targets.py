@@ -228,7 +228,7 @@ def instead(key, value):
     [
         (instead("dipole", None), "no dataset 'dipole' at the root"),
         (instead("trust", None), "no dataset 'trust' at the root"),
-        (instead("trust", np.ones((50, 1))), r"dataset trust has shape \(50, 1\); weights have shape \(50,\)"),
+        (instead("trust", np.ones((50, 1))), r"dataset trust has shape \(50, 1\); expected \(50,\)"),
         (instead("dipole_weight", np.ones((50, 3))), r"dataset dipole_weight has shape \(50, 3\)"),
         (instead("dipole", np.ones((49, 3))), "datasets of unequal length .*dipole: 49"),
         (instead("dipole", np.full(50, b"x")), "dataset dipole is of type .*; expected numbers"),

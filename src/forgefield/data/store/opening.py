@@ -71,8 +71,11 @@ def find_extra(path: Path, file: h5py.File, targets: Targets) -> list[str]:
             raise UserError(f"{path}: no dataset {key!r} at the root; add one with a row per structure")
         if dataset.dtype.kind not in NUMBERS:
             raise UserError(f"{path}: dataset {key} is of type {dataset.dtype}; expected numbers")
-        if targets.is_weight(key) and dataset.shape != (n,):
-            raise UserError(f"{path}: dataset {key} has shape {dataset.shape}; weights have shape {(n,)}")
+        expected = (n,) if targets.is_weight(key) else (n, *dataset.shape[1:])
+        if dataset.shape != expected:
+            raise UserError(
+                f"{path}: dataset {key} has shape {dataset.shape}; expected {expected}, a row per structure"
+            )
     return found
 
 
