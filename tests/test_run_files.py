@@ -274,7 +274,12 @@ MISTAKES = {
         "training.drop_last leaves nothing of 12 training structures, which do not fill one batch of 13; lower",
     ),
     "no place for the run": (None, ["output_path=null"], "output_path: missing; give the directory of the run"),
-    "far more processes than cores": (None, ["devices=1000"], "devices: 1000 processes are asked for on"),
+    "far more processes than cores": (None, ["devices=1000"], "devices: 1000 are asked for on"),
+    "far more devices of one process than cores": (
+        None,
+        ["backend=jax", "training.batch=999", "devices=999"],
+        "devices: 999 are asked for on",
+    ),
     "a file in the way": (
         None,
         ["output_path=my_run.yaml/x"],

@@ -19,7 +19,7 @@ from forgefield.trainers.losses import Loss
 from forgefield.trainers.optimizers import optimizer, schedule
 from forgefield.trainers.parallel import SingleDevice
 from forgefield.trainers.runtime import configure_jax
-from forgefield.trainers.steps import TrainState, predict_step, train_step
+from forgefield.trainers.steps import Templates, TrainState, predict_step, train_step
 
 EPOCHS = 10
 ADAM_B1 = 0.9
@@ -35,7 +35,7 @@ class JaxEngine:
         energy = energy_function(potential)
         params = {k: np.asarray(v, self._dtype) for k, v in potential.parameters.items()}
         vector, self._unpack = ravel_pytree(params)
-        template = lambda vector: partial(energy, self._unpack(vector))  # noqa: E731
+        templates = Templates(lambda vector: partial(energy, self._unpack(vector)))
         self._neighbors = PackedNeighbors(potential.cutoff, potential.elements, potential.energy_shifts)
         self._loader = self._new_loader()
         self._loader.plan(EPOCHS)
@@ -43,10 +43,10 @@ class JaxEngine:
         assert loaded.rows.tolist() == case.system.rows.tolist()
         self._parallel = SingleDevice()
         self._batch = self._parallel.placed(loaded)
-        self._predict = predict_step(template, self._parallel, virial=False)
+        self._predict = predict_step(templates, self._parallel, virial=False)
         own_optimizer = optimizer("adam", schedule(LEARNING_RATE, 1))
         self._train_step = train_step(
-            template, own_optimizer, Loss(case.gammas), self._parallel, ema=None, virial=False
+            templates, own_optimizer, Loss(case.gammas), self._parallel, ema=None, virial=False
         )
         state = TrainState(vector, jax.jit(own_optimizer.init)(vector), None, np.int32(0), np.True_)
         self._state = self._parallel.replicated(state)

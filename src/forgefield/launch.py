@@ -52,10 +52,10 @@ def is_started(config: RunConfig) -> bool:
 
 
 def require_cores(config: RunConfig) -> None:
-    """Refuse far more processes than this machine, which is to run all of them, has CPU cores."""
+    """Refuse far more devices, each a process or JAX's own, than this machine, which is to run all, has CPU cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if (count := process_count(config)) > (most := MOST_PER_CORE * cores):
-        raise UserError(f"devices: {count} processes are asked for on {cores} CPU cores; expected at most {most}")
+    if (count := config.n_devices) > (most := MOST_PER_CORE * cores):
+        raise UserError(f"devices: {count} are asked for on {cores} CPU cores; expected at most {most}")
 
 
 def start(config: RunConfig) -> None:

@@ -12,6 +12,7 @@ from forgefield.data.hdf5_loader import HDF5ParallelDataLoader
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.store import Store, StoreWriter
 from forgefield.data.structures import Structure
+from forgefield.data.targets import Targets
 from forgefield.errors import UserError
 from forgefield.units import Units
 
@@ -77,6 +78,19 @@ def test_each_process_reads_its_share_only(path):
             assert loader.source.rows_read == (1 + epochs_read) * N / PROCESSES
             assert loader.source.bytes_read == pytest.approx((1 + epochs_read) * whole / PROCESSES, rel=1e-12)
             list(loader.epoch(epochs_read % 2))
+
+
+def test_each_process_reads_its_share_of_further_datasets_too(path, tmp_path):
+    other = tmp_path / "train.h5"
+    other.write_bytes(path.read_bytes())
+    with h5py.File(other, "r+") as file:
+        file["dipole"], file["trust"], file["unread"] = np.ones((N, 3)), np.ones(N), np.ones((N, 100))
+    targets = Targets(("dipole",), {"U": "trust"})
+    alone = HDF5ParallelDataLoader(path, NEIGHBORS, BATCH, seed=1, cache_bytes=0)
+    for loader in loaders(other, cache_bytes=0, targets=targets):
+        assert loader.source.bytes_read == (alone.source.bytes_read + N * 4 * 8) / PROCESSES
+        list(loader.epoch(0))
+        assert loader.source.rows_read == 2 * N / PROCESSES
 
 
 def test_the_parts_of_all_processes_are_the_batch(path):

@@ -125,7 +125,7 @@ def test_filled_shares_are_those_of_the_packed_batches():
                 rows = loaded.rows
                 counted = made.sizes.atoms[rows].sum(), made.sizes.pairs[rows].sum(), 2 * made.sizes.pairs[rows].sum()
                 real += counted
-                for graph, _ in loaded.parts:
+                for graph, *_ in loaded.parts:
                     packed += graph.atom_mask.size, graph.pair_receiver.size, graph.neighbors.atom.size
         np.testing.assert_allclose(made.filled, real / packed, rtol=1e-12)
 

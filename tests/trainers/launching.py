@@ -1,13 +1,29 @@
 """Starts programs as one process, as MPI ranks or as processes of ``jax.distributed``."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+from safetensors.numpy import load_file
+
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 TRAINING = Path(__file__).parent / "train_pair_potential.py"
+
+# columns of the history that no two trainings share
+TIMES = ("seconds", "data_wait_ms_per_step")
+
+
+def train(output, words=(), **together):
+    """Train the pair potential and return what came out: parameters, columns of the history, metrics of validation."""
+    codes = [process.wait() for process in start([TRAINING, output, *words], **together)]
+    assert set(codes) == {0}
+    history = np.genfromtxt(output / "history.csv", delimiter=",", names=True)
+    columns = {name: history[name] for name in history.dtype.names if name not in TIMES}
+    return load_file(output / "params.safetensors") | columns | json.loads((output / "metrics.json").read_text())
 
 
 def start(words, *, ranks=None, processes=None, **settings):

@@ -1,8 +1,11 @@
-"""A Morse potential as a hand-made energy function: the smallest thing that ForceMatching can train."""
+"""A Morse potential as a hand-made energy function: the smallest thing that ForceMatching can train; and dipoles."""
+
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 
+from forgefield.data.batching import centered_positions
 from forgefield.data.structures import Structure
 from forgefield.trainers import PackedNeighbors
 
@@ -33,6 +36,35 @@ def morse_template(params):
         return jnp.zeros(len(graph.n_atoms), r.dtype).at[graph.pair_structure].add(energies)
 
     return energy_fn
+
+
+# of H and O, e
+CHARGES = np.array([0.4, -0.7])
+
+
+def dipole_template(params):
+    """``template(params)(graph)`` gives (B, 3) dipoles of point charges, from the mean of the positions, e Å."""
+
+    def dipoles(graph):
+        moments = params["charge"][graph.species][:, None] * graph.positions * graph.atom_mask[:, None]
+        return jnp.zeros((len(graph.n_atoms), 3), moments.dtype).at[graph.atom_structure].add(moments)
+
+    return dipoles
+
+
+def with_dipoles(structures):
+    """Every fifth dipole is unknown, and the others have weights; ``trust`` is 0 for every fourth structure."""
+    return [replace(s, extra=_extra(i, s)) for i, s in enumerate(structures)]
+
+
+def _extra(i, structure):
+    dipole = CHARGES[(structure.numbers == 8).astype(int)] @ centered_positions(structure)
+    known = i % 5 != 0
+    return {
+        "dipole": dipole if known else np.full(3, np.nan),
+        "dipole_weight": 0.5 + i % 3 if known else 0.0,
+        "trust": 1.0 + i % 2 if i % 4 else 0.0,
+    }
 
 
 def random_structures(n, seed=0, largest=9):

@@ -1,4 +1,4 @@
-"""Recover the parameters of a Lennard-Jones potential of jax_md from its own energies and forces.
+"""Recover the parameters of a Lennard-Jones potential of jax_md, and of contacts, from their own energies and forces.
 
 ``recover_lennard_jones.py OUTPUT DEVICES`` writes them as JSON; runs in one process or in each of several ranks.
 """
@@ -21,8 +21,8 @@ from jax_md import energy, partition, space  # noqa: E402
 from forgefield.data.structures import Structure  # noqa: E402
 from forgefield.trainers import ForceMatching  # noqa: E402
 
-TRUE = {"sigma": 2.2, "epsilon": 0.04}
-START = {"sigma": np.array(2.05), "epsilon": np.array(0.03)}
+TRUE = {"sigma": 2.2, "epsilon": 0.04, "decay": 1.5}
+START = {"sigma": np.array(2.05), "epsilon": np.array(0.03), "decay": np.array(1.2)}
 SIZES = (5, 8, 8, 7, 8, 6)
 
 # Å
@@ -34,13 +34,26 @@ pair_energy = energy.multiplicative_isotropic_cutoff(energy.lennard_jones, ONSET
 
 def template(params):
     def energy_fn(R, neighbor, **sample):
-        one, other = neighbor.idx
-        between = space.map_bond(displacement)(R[one], R[other])
-        # empty entries of the list point at one atom twice, where the derivative by sigma is not finite
-        distance = jnp.where(one < len(R), space.distance(between), CUTOFF)
-        return pair_energy(distance, params["sigma"], params["epsilon"]).sum()
+        return pair_energy(distances(R, neighbor), params["sigma"], params["epsilon"]).sum()
 
     return energy_fn
+
+
+def distances(R, neighbor):
+    one, other = neighbor.idx
+    between = space.map_bond(displacement)(R[one], R[other])
+    # empty entries of the list point at one atom twice, where the derivative by sigma is not finite
+    return jnp.where(one < len(R), space.distance(between), CUTOFF)
+
+
+def contacts_template(params):
+    """``template(params)(R, neighbor, **sample)`` gives (2,), how close the atoms of a cluster are."""
+
+    def contacts(R, neighbor, **sample):
+        distance = distances(R, neighbor) / params["decay"]
+        return jnp.stack([jnp.exp(-distance).sum(), jnp.exp(-(distance**2)).sum()])
+
+    return contacts
 
 
 def clusters(n, seed=0):
@@ -55,7 +68,17 @@ def clusters(n, seed=0):
 def trainer(params, parallelism="auto", steps=1):
     nbrs_init = neighbor_fn.allocate(jnp.array(clusters(2)[1].positions))
     lr = optax.cosine_decay_schedule(0.02, steps)
-    return ForceMatching(params, optax.adam(lr), template, nbrs_init, batch=4, parallelism=parallelism, progress=False)
+    return ForceMatching(
+        params,
+        optax.adam(lr),
+        template,
+        nbrs_init,
+        batch=4,
+        parallelism=parallelism,
+        gammas={"U": 1.0, "F": 1.0, "contacts": 1.0},
+        additional_targets={"contacts": contacts_template},
+        progress=False,
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from forgefield.models.mace.initial import initial_potential
 from forgefield.models.mace.settings import MaceSettings
 from forgefield.trainers.losses import Loss
 from forgefield.trainers.parallel import AXIS, JaxMesh, data_mesh
-from forgefield.trainers.steps import TrainState, predict, train_step
+from forgefield.trainers.steps import Templates, TrainState, predict, train_step
 
 SETTINGS = MaceSettings(
     r_max=3.0,
@@ -56,7 +56,7 @@ def template_of(potential, kernels):
 
 def gradient(template, params, batch):
     def loss(params):
-        return LOSS.per_structure(predict(template, params, batch.graph, False), batch.graph, batch.labels).mean()
+        return LOSS.per_structure(predict(Templates(template), params, batch.graph, False), batch).mean()
 
     return jax.grad(loss)(params)
 
@@ -74,7 +74,7 @@ def checked_gradient(template, params, stacked, mesh):
 def step_difference(template, params, parts, stacked, mesh):
     """A step of gradient descent at learning rate 1 shows the gradient."""
     optimizer = optax.sgd(1.0)
-    step = train_step(template, optimizer, LOSS, JaxMesh(mesh), ema=None, virial=False)
+    step = train_step(Templates(template), optimizer, LOSS, JaxMesh(mesh), ema=None, virial=False)
     state = TrainState(jax.tree.map(jax.numpy.array, params), optimizer.init(params), None, np.int32(0), np.True_)
     after = step(state, stacked)[0].params
     compiled = jax.jit(lambda params, part: gradient(template, params, part))

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from pair_potential import NEIGHBORS
 
-from forgefield.data.batching import needed_capacity
+from forgefield.data.batching import Target, needed_capacity
 from forgefield.data.structures import Structure
 from forgefield.trainers.losses import Loss, Predicted, error_sums
 from forgefield.trainers.metrics import metrics
@@ -46,7 +46,7 @@ def test_squared_errors_by_hand(packed):
     loss = Loss({"U": 3.0, "F": 5.0, "virial": 7.0})
     first = 3 * 2.0 * (0.2 / 2) ** 2 + 5 * 0.03**2 / (3 * 2) + 7 * (0.4 / 2) ** 2 / 9
     second = 5 * 0.5 * 0.06**2 / (3 * 3)
-    result = loss.per_structure(predicted(packed), packed.graph, packed.labels)
+    result = loss.per_structure(predicted(packed), packed)
     np.testing.assert_allclose(result, [first, second, 0, 0], rtol=1e-12)
 
 
@@ -54,7 +54,7 @@ def test_huber_is_linear_beyond_delta(packed):
     loss = Loss({"U": 1.0, "F": 1.0}, kind="huber", huber_delta=0.05)
     first = 2.0 * 0.05 * (0.1 - 0.025) + 0.5 * 0.03**2 / 6
     second = 0.5 * 0.05 * (0.06 - 0.025) / 9
-    result = loss.per_structure(predicted(packed)._replace(virial=None), packed.graph, packed.labels)
+    result = loss.per_structure(predicted(packed)._replace(virial=None), packed)
     np.testing.assert_allclose(result, [first, second, 0, 0], rtol=1e-12)
 
 
@@ -62,14 +62,28 @@ def test_huber_has_a_finite_gradient_at_0(packed):
     loss = Loss(kind="huber")
 
     def total(forces):
-        return loss.per_structure(Predicted(packed.labels.energy, forces, None), packed.graph, packed.labels).sum()
+        return loss.per_structure(Predicted(packed.labels.energy, forces, None), packed).sum()
 
     assert (jax.grad(total)(packed.labels.forces) == 0).all()
 
 
+def test_an_additional_target_counts_by_its_components(packed):
+    target = Target(np.array([[1.0, 2.0], [0, 0], [0, 0], [0, 0]]), np.array([3.0, 0, 0, 0]))
+    batch = packed._replace(targets={"gap": target})
+    found = predicted(batch)._replace(targets={"gap": np.array([[1.4, 2.2], [9, 9], [9, 9], [np.nan, 9]])})
+    # deviations 0.4 and 0.2; Huber's penalty is linear beyond 0.3
+    by_kind = {"mse": (0.4**2 + 0.2**2) / 2, "huber": (0.3 * (0.4 - 0.15) + 0.2**2 / 2) / 2}
+    for kind, penalty in by_kind.items():
+        loss = Loss({"gap": 5.0}, kind, huber_delta=0.3)
+        np.testing.assert_allclose(loss.per_structure(found, batch), [5 * 3 * penalty, 0, 0, 0], rtol=1e-12)
+    result = metrics({k: float(v) for k, v in error_sums(loss, found, batch).items()}, n_structures=2)
+    assert result["gap_mae"] == pytest.approx(0.3)
+    assert result["gap_rmse"] == pytest.approx(((0.4**2 + 0.2**2) / 2) ** 0.5)
+
+
 def test_errors_count_labels_that_are_there(packed):
     loss = Loss()
-    sums = error_sums(loss, predicted(packed), packed.graph, packed.labels)
+    sums = error_sums(loss, predicted(packed), packed)
     result = metrics({k: float(v) for k, v in sums.items()}, n_structures=2)
     assert result["energy_mae"] == pytest.approx(0.1)  # the structure without energy is left out
     assert result["forces_mae"] == pytest.approx((0.03 + 0.06) / 15)

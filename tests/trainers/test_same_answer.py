@@ -6,15 +6,12 @@ import time
 
 import numpy as np
 import pytest
-from launching import TRAINING, start
-from safetensors.numpy import load_file
+from conftest import write_store
+from launching import TRAINING, start, train
 
-from forgefield.data.store import StoreWriter
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.units import Units
 
-# columns of the history that no two trainings share
-TIMES = ("seconds", "data_wait_ms_per_step")
 # words for the training, and how many processes of which kind
 WAYS = {
     "2 devices": (["--devices", 2], {}),
@@ -27,24 +24,12 @@ WAYS = {
 }
 
 
-def train(output, words=(), **together):
-    """Train the pair potential and return what came out: parameters, and the columns of the history."""
-    codes = [process.wait() for process in start([TRAINING, output, *words], **together)]
-    assert set(codes) == {0}
-    history = np.genfromtxt(output / "history.csv", delimiter=",", names=True)
-    columns = {name: history[name] for name in history.dtype.names if name not in TIMES}
-    return load_file(output / "params.safetensors") | columns
-
-
 @pytest.fixture(scope="module")
 def stored(labelled, tmp_path_factory):
     """The directory of the data as stores."""
     directory = tmp_path_factory.mktemp("data")
     for name, structures in (("train", labelled[:43]), ("valid", labelled[43:])):
-        settings = {"units": Units("kJ/mol", "nm"), "dtype": np.float64, "has_virial": True, "attributes": {}}
-        largest = max(map(len, structures))
-        with StoreWriter(directory / f"{name}.h5", n_structures=len(structures), max_atoms=largest, **settings) as new:
-            new.append(structures)
+        write_store(directory / f"{name}.h5", structures, Units("kJ/mol", "nm"))
     return directory
 
 

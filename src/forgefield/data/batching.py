@@ -4,7 +4,7 @@ A batch holds its structures one after another in flat atom and pair arrays. Nei
 rows of slots, so that a model sums over them by batched matrix products and needs no scatter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -61,9 +61,17 @@ class Labels(NamedTuple):
     virial_weight: np.ndarray
 
 
+class Target(NamedTuple):
+    """An additional label (B, ...) in units of its own; the weight (B,) is 0 where it is absent or padding."""
+
+    value: np.ndarray
+    weight: np.ndarray
+
+
 class Batch(NamedTuple):
     graph: Graph
     labels: Labels
+    targets: Mapping[str, Target] = {}
 
 
 class Capacity(NamedTuple):

@@ -1,19 +1,22 @@
 """Structures that a program made itself, checked before they are packed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from forgefield.data.structures import Structure
+from forgefield.data.targets import NO_TARGETS, NUMBERS, Targets
 from forgefield.errors import UserError
 
 
-def given_structures(structures: Sequence[Structure]) -> list[Structure]:
+def given_structures(structures: Sequence[Structure], targets: Targets = NO_TARGETS) -> list[Structure]:
     """The structures of a list, numbered by their places in it where none says which frame it is.
 
     Raises:
-        UserError: something else than a structure is in the list, or an array has not its shape; names the place.
+        UserError: something else than a structure is in the list, an array has not its shape, or a further value that
+            ``targets`` asks for is missing; names the place.
     """
     for place, structure in enumerate(structures):
         if not isinstance(structure, Structure):
@@ -21,6 +24,7 @@ def given_structures(structures: Sequence[Structure]) -> list[Structure]:
                 f"dataset: item {place} is {_kind(structure)}; expected a forgefield Structure, in eV and Å"
             )
         _check_shapes(structure, place)
+        _check_extra(structure, place, targets, structures[0].extra)
     if len({s.source_index for s in structures}) > 1:
         return list(structures)
     return [replace(s, source_index=place) for place, s in enumerate(structures)]
@@ -48,6 +52,19 @@ def _check_shapes(structure: Structure, place: int) -> None:
             raise UserError(f"dataset: {name} of structure {place} is {_kind(value)}; make it a NumPy array")
         if np.shape(value) != shape:
             raise UserError(f"dataset: {name} of structure {place} has shape {np.shape(value)}; expected {shape}")
+
+
+def _check_extra(structure: Structure, place: int, targets: Targets, first: Mapping[str, Any]) -> None:
+    """A weight is a number, and an additional label has the shape that it has in the first structure."""
+    for key in (*targets.required, *(key for key in targets.optional if key in structure.extra)):
+        if key not in structure.extra:
+            raise UserError(f"dataset: structure {place} has no value {key!r} in extra; give each structure one")
+        value = np.asarray(structure.extra[key])
+        if value.dtype.kind not in NUMBERS:
+            raise UserError(f"dataset: {key} of structure {place} is no number and no array of numbers")
+        expected = () if targets.is_weight(key) else np.shape(first[key])
+        if value.shape != expected:
+            raise UserError(f"dataset: {key} of structure {place} has shape {value.shape}; expected {expected}")
 
 
 def _kind(value: object) -> str:

@@ -8,6 +8,7 @@ from forgefield.data.loaders import BatchLoader, LoadedBatch
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.store import Store
 from forgefield.data.structures import Structure
+from forgefield.data.targets import NO_TARGETS, Targets
 
 
 class StoreFile:
@@ -15,14 +16,15 @@ class StoreFile:
 
     Attributes:
         path: the file.
+        targets: which datasets besides the store's own are read.
         rows_read, bytes_read: what was read until it was closed, see :class:`~forgefield.data.store.Store`.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+    def __init__(self, path: Path | str, targets: Targets = NO_TARGETS) -> None:
+        self.path, self.targets = Path(path), targets
         self.rows_read = self.bytes_read = 0
         self._store: Store | None = None
-        with Store(self.path) as store:
+        with Store(self.path, targets) as store:
             self.has_virial, self._length = store.has_virial, len(store)
 
     def __len__(self) -> int:
@@ -31,7 +33,7 @@ class StoreFile:
     def read(self, indices: Sequence[int]) -> list[Structure]:
         """The structures at ``indices``; the file stays open until :meth:`close`."""
         if self._store is None:
-            self._store = Store(self.path)
+            self._store = Store(self.path, self.targets)
         return self._store.read(indices)
 
     def close(self) -> None:
@@ -50,16 +52,24 @@ class HDF5ParallelDataLoader(BatchLoader):
 
     Args:
         path: the store.
-        neighbors, batch, settings: see :class:`~forgefield.data.loaders.BatchLoader`.
+        neighbors, batch, targets, settings: see :class:`~forgefield.data.loaders.BatchLoader`.
 
     Raises:
-        UserError: no such file, not a store, or datasets of unequal length, which are named.
+        UserError: no such file, not a store, datasets of unequal length, or one of ``targets`` is not there.
     """
 
     source: StoreFile
 
-    def __init__(self, path: Path | str, neighbors: PackedNeighbors, batch: int, **settings: Any) -> None:
-        super().__init__(StoreFile(path), neighbors, batch, **settings)
+    def __init__(
+        self,
+        path: Path | str,
+        neighbors: PackedNeighbors,
+        batch: int,
+        *,
+        targets: Targets = NO_TARGETS,
+        **settings: Any,
+    ) -> None:
+        super().__init__(StoreFile(path, targets), neighbors, batch, targets=targets, **settings)
         self.source.close()
 
     def epoch(self, epoch: int) -> Iterator[LoadedBatch]:

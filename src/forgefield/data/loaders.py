@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -68,7 +67,8 @@ class BatchLoader(StructureReader):
         local_parts: those of this process; all by default.
         seed: for shuffling; None keeps similar sizes together in the same order each epoch, as suits evaluation.
         drop_last: leave out an incomplete last batch; otherwise it is padded.
-        settings: ``processes``, ``dtype`` and ``cache_bytes`` of :class:`~forgefield.data.reader.StructureReader`.
+        settings: ``processes``, ``dtype``, ``cache_bytes`` and ``targets`` of
+            :class:`~forgefield.data.reader.StructureReader`.
     """
 
     def __init__(
@@ -148,5 +148,7 @@ class BatchLoader(StructureReader):
         items = self._items(part if len(part) else rows[:1])
         if not len(part):
             # a device with nothing to do in a short last batch computes a structure of the others, with weight 0
-            items = [(replace(s, energy=None, forces=None, virial=None), p) for s, p in items]
-        return self.neighbors.pack([s for s, _ in items], [p for _, p in items], capacity, self.dtype)
+            items = [(self.targets.absent(s), p) for s, p in items]
+        structures = [s for s, _ in items]
+        batch = self.neighbors.pack(structures, [p for _, p in items], capacity, self.dtype)
+        return batch._replace(targets=self.targets.packed(structures, capacity.structures, self.dtype))

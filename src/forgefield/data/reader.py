@@ -11,6 +11,7 @@ from forgefield.data.places import Places, placed
 from forgefield.data.plans import Sizes
 from forgefield.data.processes import OneProcess, Processes, share
 from forgefield.data.structures import Structure
+from forgefield.data.targets import NO_TARGETS, Targets
 from forgefield.errors import UserError
 
 READ_AHEAD = 256
@@ -53,6 +54,7 @@ class StructureReader:
         processes: what reads the source; they measure each a share of it.
         dtype: of the packed floating-point arrays.
         cache_bytes: bound on structures and neighbor lists kept in memory between epochs.
+        targets: additional labels, and weights under other names; the source gives them in ``extra`` of structures.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class StructureReader:
         processes: Processes | None = None,
         dtype: np.dtype | type = np.float32,
         cache_bytes: int = 2**30,
+        targets: Targets = NO_TARGETS,
     ) -> None:
         if len(source) == 0:
             raise UserError("the data set has no structures; check its source and split")
         self.source, self.neighbors, self.dtype = source, neighbors, np.dtype(dtype)
         self._places = getattr(source, "places", Places())
+        self.targets = targets
         self._cache: dict[int, tuple[Structure, NeighborPairs]] = {}
         self._cache_left = cache_bytes
         self.sizes = self._measure(processes or OneProcess())
@@ -83,7 +87,7 @@ class StructureReader:
         missing = [int(r) for r in rows if int(r) not in self._cache]
         made = {}
         if missing:
-            read = self.source.read(missing)
+            read = self._read(missing)
             with placed(self._places):
                 made = {row: (s, self.neighbors.pairs(s)) for row, s in zip(missing, read, strict=True)}
         for row, item in made.items():
@@ -91,6 +95,14 @@ class StructureReader:
                 self._cache[row] = item
                 self._cache_left -= size
         return [made[int(r)] if int(r) in made else self._cache[int(r)] for r in rows]
+
+    def _read(self, rows: Sequence[int]) -> list[Structure]:
+        structures = self.source.read(rows)
+        if not self.targets.required:
+            return structures
+        where = getattr(self.source, "path", "dataset")
+        places = [f"{where}: structure {row}" for row in rows]
+        return [self.targets.labelled(s, place) for s, place in zip(structures, places, strict=True)]
 
     def _measure(self, processes: Processes) -> Sizes:
         """One pass over the source, shared by the processes, which also fills the cache.
@@ -115,4 +127,5 @@ class StructureReader:
 
 def _bytes(item: tuple[Structure, NeighborPairs]) -> int:
     structure, pairs = item
-    return 500 + 60 * len(structure) + sum(a.nbytes for a in pairs)
+    extra = sum(np.asarray(value).nbytes for value in structure.extra.values())
+    return 500 + 60 * len(structure) + extra + sum(a.nbytes for a in pairs)

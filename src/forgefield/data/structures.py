@@ -1,6 +1,8 @@
 """One labelled structure, the unit in which the data stage, the models and the trainers exchange data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ class Structure:
         virial: (3, 3), -stress x volume, or None.
         energy_weight, forces_weight, virial_weight: the user's weights of present labels.
         source_index: the frame's number in its source.
+        extra: further values by name, numbers or arrays, in units of their own.
     """
 
     numbers: np.ndarray
@@ -32,6 +35,7 @@ class Structure:
     forces_weight: float = 1.0
     virial_weight: float = 1.0
     source_index: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -2,6 +2,7 @@
 
 import difflib
 import warnings
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 import jax
@@ -11,9 +12,13 @@ from pydantic import ValidationError
 
 from forgefield.config.base import Fraction, NonNegative, Positive, PositiveInteger, Section, Seed
 from forgefield.config.messages import first_problem
+from forgefield.data.store.layout import columns
+from forgefield.data.targets import FIELDS, Targets, default_weight
 from forgefield.errors import UserError
 
-TERMS = ("U", "F", "virial")
+TERMS = tuple(FIELDS)
+# names in stores and of metrics
+TAKEN = {*columns(1, has_virial=True), *FIELDS.values(), "loss"}
 
 
 class Settings(Section):
@@ -53,8 +58,8 @@ class Settings(Section):
     """of the shuffling"""
 
 
-def checked_settings(**arguments: Any) -> Settings:
-    """The arguments as :class:`Settings`.
+def checked_settings(additional: Collection[str] = (), **arguments: Any) -> Settings:
+    """The arguments as :class:`Settings`, with the names of additional targets among the loss's terms.
 
     Raises:
         UserError: names the first that is wrong, and what is expected.
@@ -63,13 +68,43 @@ def checked_settings(**arguments: Any) -> Settings:
         settings = Settings(**arguments)
     except ValidationError as error:
         raise UserError(first_problem(error, Settings)) from None
-    for key in settings.gammas:
-        if key not in TERMS:
-            near = difflib.get_close_matches(key, TERMS, n=1, cutoff=0.0)[0]
-            raise UserError(f"gammas: unknown term {key!r}; did you mean {near!r}? Terms: {', '.join(TERMS)}")
+    _check_terms("gammas", settings.gammas, (*TERMS, *additional))
+    for name in additional:
+        if name not in settings.gammas:
+            raise UserError(f"gammas: additional target {name!r} has none; give the weight of each term of the loss")
     if not any(weight > 0 for weight in settings.gammas.values()):
         raise UserError("gammas: every weight is 0, so nothing would be trained; give one term a positive weight")
     return settings
+
+
+def checked_targets(
+    additional: Mapping[str, Callable[..., Any]] | None, weights_keys: Mapping[str, str] | None
+) -> Targets:
+    """What is to be read besides a structure's own labels and their weights.
+
+    Raises:
+        UserError: a name means something else already, or a weight is for an unknown target.
+    """
+    for name, template in (additional or {}).items():
+        if not isinstance(name, str) or name in TAKEN or name.endswith(default_weight("")):
+            raise UserError(f"additional_targets: {name!r} means something else already; choose another name")
+        if not callable(template):
+            raise UserError(f"additional_targets: {name} is no function; expected template(params)(graph)")
+    _check_terms("weights_keys", weights_keys or {}, (*TERMS, *(additional or {})))
+    # the usual weights of a structure's own labels come with these
+    own = {target: default_weight(target) for target in TERMS}
+    weights = {target: key for target, key in (weights_keys or {}).items() if own.get(target) != key}
+    for target, key in weights.items():
+        if not isinstance(key, str):
+            raise UserError(f"weights_keys: expected the name of the weights of {target}, found {key!r}")
+    return Targets(tuple(additional or {}), weights)
+
+
+def _check_terms(argument: str, found: Collection[str], terms: Collection[str]) -> None:
+    for key in found:
+        if key not in terms:
+            near = difflib.get_close_matches(str(key), terms, n=1, cutoff=0.0)[0]
+            raise UserError(f"{argument}: unknown term {key!r}; did you mean {near!r}? Terms: {', '.join(terms)}")
 
 
 def floating_type(params: Any) -> np.dtype:

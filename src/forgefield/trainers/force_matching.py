@@ -1,43 +1,28 @@
 """Training an energy function on reference energies, forces and virials."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import h5py
 import jax
-import numpy as np
 import optax
 from jax.sharding import Mesh
 
 from forgefield.data.batching import round_up
-from forgefield.data.given import given_structures, refuse
-from forgefield.data.hdf5_loader import HDF5ParallelDataLoader
 from forgefield.data.loaders import BatchLoader, LoadedBatch
-from forgefield.data.reader import Source, StructureList
-from forgefield.data.store import Store
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.files import atomic_file
-from forgefield.trainers import epochs as loops
-from forgefield.trainers.arguments import checked_settings, floating_type, global_batch
-from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
-from forgefield.trainers.history import TrainingRecord
+from forgefield.trainers.arguments import checked_settings, checked_targets, floating_type, global_batch
+from forgefield.trainers.datasets import Dataset, make_loader
+from forgefield.trainers.jax_trainer import STAGES, JaxTrainer, Stage
 from forgefield.trainers.losses import Loss, Predicted
-from forgefield.trainers.optimizers import current_lr
 from forgefield.trainers.parallel import Parallelism, choose_parallelism
-from forgefield.trainers.replicas import check_replicas
-from forgefield.trainers.steps import EnergyTemplate, TrainState, evaluate_step, predict_step, train_step
+from forgefield.trainers.prediction import predict
+from forgefield.trainers.steps import Template, Templates, predict_step
 from forgefield.trainers.templates import batched_template, neighbor_updates
-from forgefield.trainers.trees import load_arrays, named_arrays, save_arrays, tree_of
-
-Stage = Literal["training", "validation", "testing"]
-STAGES = ("training", "validation", "testing")
-Dataset = Source | Sequence[Structure] | Path | str | h5py.File
 
 
-class ForceMatching(EpochTrainer):
+class ForceMatching(JaxTrainer):
     """Fit the parameters of an energy function to reference data; the loss is in :mod:`forgefield.trainers.losses`.
 
     Args:
@@ -56,8 +41,16 @@ class ForceMatching(EpochTrainer):
             several JAX processes, several MPI ranks, several local devices is found first, else ``single``; or what
             :func:`~forgefield.trainers.parallel.choose_parallelism` returned.
         mesh: a one-dimensional mesh named ``data``, for some of the devices, with ``jax``.
-        gammas: weights of the loss's terms, ``U``, ``F`` and ``virial``; by default 1 for U and F. The virial term is
-            computed only where its weight is not 0 and the training data have virials.
+        gammas: weights of the loss's terms, ``U``, ``F``, ``virial`` and additional targets; by default 1 for U and F.
+            The virial term is computed only where its weight is not 0 and the training data have virials.
+        weights_keys: by term of the loss, where each structure's weight is: a dataset (N,) at the root of the store, or
+            a value in ``extra`` of structures in memory. By default it is ``U_weight``, ``F_weight`` or
+            ``virial_weight`` of the store, a field of structures in memory, and for additional targets
+            ``NAME_weight``, or 1 without it. 0 leaves a structure out of that term and its metrics.
+        additional_targets: further quantities by name, each a template called as ``energy_fn_template`` is (without
+            ``strain``), which gives (B, ...) of a packed batch, or (...) of one structure. Their labels are datasets
+            (N, ...) at the root of the store or values in ``extra`` under the same names, in units of their own; an
+            absent one may be NaN with the weight 0.
         loss, huber_delta: the penalty, see :class:`~forgefield.trainers.losses.Loss`.
         ema: decay of the moving average of parameters, which is then what is validated and returned as best.
         early_stopping: stop after this many epochs without a lower validation loss.
@@ -81,7 +74,7 @@ class ForceMatching(EpochTrainer):
         self,
         init_params: Any,
         optimizer: optax.GradientTransformation,
-        energy_fn_template: EnergyTemplate,
+        energy_fn_template: Template,
         nbrs_init: Any,
         *,
         batch: int | None = None,
@@ -89,6 +82,8 @@ class ForceMatching(EpochTrainer):
         parallelism: str | Parallelism = "auto",
         mesh: Mesh | None = None,
         gammas: Mapping[str, float] | None = None,
+        weights_keys: Mapping[str, str] | None = None,
+        additional_targets: Mapping[str, Template] | None = None,
         loss: Literal["mse", "huber"] = "mse",
         huber_delta: float = 0.01,
         ema: float | None = None,
@@ -107,9 +102,10 @@ class ForceMatching(EpochTrainer):
     ) -> None:
         if disable_shmap:
             raise UserError("disable_shmap: it is not available; choose parallelism='jax', or 'single' for one device")
-        given: Mapping[str, float] = {"U": 1.0, "F": 1.0} if gammas is None else gammas
+        targets = checked_targets(additional_targets, weights_keys)
         settings = checked_settings(
-            gammas=dict(given),
+            targets.names,
+            gammas={"U": 1.0, "F": 1.0} if gammas is None else dict(gammas),
             batch=batch,
             batch_per_device=batch_per_device,
             eval_batch=eval_batch,
@@ -122,33 +118,37 @@ class ForceMatching(EpochTrainer):
             seed=seed,
         )
         chosen = isinstance(parallelism, Parallelism)
-        self._parallel = parallelism if chosen else choose_parallelism(parallelism, mesh)
+        parallel = parallelism if chosen else choose_parallelism(parallelism, mesh)
+        templates, self._neighbors = Templates(energy_fn_template, dict(additional_targets or {})), nbrs_init
+        if hasattr(nbrs_init, "update"):
+            if settings.gammas.get("virial", 0.0):
+                raise UserError("gammas: virial needs an energy function of packed batches, which takes a strain")
+            of_structure, self._neighbors = templates, neighbor_updates(nbrs_init)
+            templates = Templates(
+                batched_template(of_structure.energy, nbrs_init),
+                {name: batched_template(template, nbrs_init) for name, template in of_structure.targets.items()},
+            )
+        self._dtype = floating_type(init_params)
+        self._batch = global_batch(settings.batch, settings.batch_per_device, parallel.parts)
+        self._eval_batch = round_up(settings.eval_batch or self._batch, parallel.parts)
+        self._drop_last, self._seed = drop_last, settings.seed
         super().__init__(
+            init_params,
+            optimizer,
+            templates=templates,
+            loss=Loss(settings.gammas, settings.loss, settings.huber_delta),
+            targets=targets,
+            parallel=parallel,
+            ema=settings.ema,
+            penalty_fn=penalty_fn,
+            check_replicas_every=settings.check_replicas_every,
             early_stopping=settings.early_stopping,
             checkpoint_path=checkpoint_path,
             checkpoint_every=settings.checkpoint_every,
             log_file=log_file,
             fingerprint=fingerprint,
             progress=progress,
-            processes=self._parallel,
         )
-        self._dtype = floating_type(init_params)
-        self._optimizer, self._template, self._neighbors = optimizer, energy_fn_template, nbrs_init
-        if hasattr(nbrs_init, "update"):
-            if settings.gammas.get("virial", 0.0):
-                raise UserError("gammas: virial needs an energy function of packed batches, which takes a strain")
-            self._template, self._neighbors = (
-                batched_template(energy_fn_template, nbrs_init),
-                neighbor_updates(nbrs_init),
-            )
-        self._batch = global_batch(settings.batch, settings.batch_per_device, self._parallel.parts)
-        self._eval_batch = round_up(settings.eval_batch or self._batch, self._parallel.parts)
-        self._loss = Loss(settings.gammas, settings.loss, settings.huber_delta)
-        self._ema, self._drop_last, self._seed = settings.ema, drop_last, settings.seed
-        self._penalty, self._check_every = penalty_fn, settings.check_replicas_every
-        self._start_from(init_params)
-
-    # -- data ----------------------------------------------------------------------------------------------------
 
     def set_datasets(
         self, training: Dataset, validation: Dataset | None = None, testing: Dataset | None = None
@@ -162,186 +162,35 @@ class ForceMatching(EpochTrainer):
         """Give the data of one stage; only those of ``training`` are shuffled."""
         if stage == "training":
             settings = {"seed": self._seed, "drop_last": self._drop_last}
-            self.set_loader(self._loader(dataset, self._batch, **settings), stage)
+            loader = self._loader(dataset, self._batch, targets=self.targets, **settings)
         else:
-            self.set_loader(self._loader(dataset, self._eval_batch), stage)
-
-    def set_loader(self, loader: BatchLoader, stage: Stage = "training") -> None:
-        """Give the batches of one stage."""
-        if stage not in STAGES:
-            raise UserError(f"stage: {stage!r} is none of {', '.join(STAGES)}")
-        own = self._parallel
-        if (loader.parts, loader.local_parts) != (own.parts, own.local_parts):
-            raise UserError(f"loader: it makes {loader.parts} parts for {own.parts} devices; they must be equal")
-        self._loaders[stage] = loader
-        # whether virials are computed depends on the data
-        for compiled in ("_train_step", "_evaluate_step"):
-            self.__dict__.pop(compiled, None)
-
-    # -- training ------------------------------------------------------------------------------------------------
-
-    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> tuple[float, float]:
-        loader = self._loaders["training"]
-        try:
-            self._state, loss, waited = loops.train_epoch(
-                self._train_step, self._state, loader, epoch, self._parallel, on_step, self._check
-            )
-        except NotFiniteError as error:
-            self._state = error.state
-            raise
-        return loss, waited
-
-    def _check(self, state: TrainState) -> None:
-        if self._check_every and int(state.step) % self._check_every == 0:
-            check_replicas(state, self._parallel)
-
-    def _validate(self) -> dict[str, float]:
-        return self._metrics("validation", self._validated)
-
-    def _lr(self) -> float | None:
-        return current_lr(self._state.opt_state)
-
-    def _keep_best(self) -> None:
-        self._best = _host_copy(self._validated)
-
-    @cached_property
-    def _train_step(self) -> Any:
-        settings = {"ema": self._ema, "virial": self._virial, "penalty": self._penalty}
-        return train_step(self._template, self._optimizer, self._loss, self._parallel, **settings)
-
-    @cached_property
-    def _evaluate_step(self) -> Any:
-        return evaluate_step(self._template, self._loss, self._parallel, virial=self._virial)
-
-    @property
-    def _virial(self) -> bool:
-        """Whether the virial term is computed."""
-        wanted = self._loss.gammas.get("virial", 0.0) > 0
-        return wanted and any(loader.source.has_virial for loader in self._loaders.values())
-
-    @property
-    def _validated(self) -> Any:
-        """The parameters that are validated: the moving average where there is one."""
-        return self._state.params if self._ema is None else self._state.average
-
-    def _packing(self) -> str:
-        loader = self._loaders["training"]
-        atoms, pairs, neighbors = (f"{100 * share:.0f} %" for share in loader.filled)
-        count = len(loader.capacities)
-        return (
-            f"batches are packed into {count} shape{'s' if count > 1 else ''}; "
-            f"of what is computed, {pairs} of pairs, {atoms} of atoms and {neighbors} of neighbor slots are real"
-        )
-
-    # -- evaluation and prediction -------------------------------------------------------------------------------
-
-    def evaluate(self, stage: Stage = "testing") -> dict[str, float]:
-        """Metrics of :attr:`best_params` on the data of a stage, each structure counted once.
-
-        Returns:
-            See :func:`forgefield.trainers.metrics.metrics`.
-
-        Raises:
-            UserError: no such data, or the loss is not finite, which names the frames of its batch.
-        """
-        if stage not in self._loaders:
-            raise UserError(f"no {stage} data; call set_dataset(dataset, {stage!r}) first")
-        try:
-            return self._metrics(stage, self._parallel.replicated(self._best))
-        except NotFiniteError as error:
-            raise UserError(f"{stage} data, {error}; check the labels of these frames") from None
-
-    def _metrics(self, stage: str, params: Any) -> dict[str, float]:
-        loader = self._loaders[stage]
-        if not loader.capacities:
-            loader.plan(1)
-        return loops.evaluate(self._evaluate_step, params, loader, self._parallel)
+            loader = self._loader(dataset, self._eval_batch, targets=self.targets)
+        self.set_loader(loader, stage)
 
     def predict(self, dataset: Dataset, *, virial: bool = False) -> list[Structure]:
-        """The data set's structures with the labels that :attr:`best_params` predict: eV (shifts included), eV/Å."""
-        loader = self._loader(dataset, self._eval_batch)
-        loader.plan(1)
-        step = predict_step(self._template, self._parallel, virial=virial)
-        return loops.predict(step, self._parallel.replicated(self._best), loader, self._parallel)
+        """The data set's structures with the labels that :attr:`best_params` predict.
+
+        Energies in eV with their shifts, forces in eV/Å, and additional targets in ``extra``.
+        """
+        loader = self._unlabelled(dataset)
+        step = predict_step(self._templates, self._parallel, virial=virial)
+        return predict(step, self._parallel.replicated(self._best), loader, self._parallel)
 
     def predict_batches(self, dataset: Dataset, *, virial: bool = False) -> Iterator[tuple[LoadedBatch, Predicted]]:
         """Batches and their packed predictions, without energy shifts, as they lie on the devices.
 
         Every array has a leading axis over devices, and its ``addressable_shards`` are those of this process.
         """
-        loader = self._loader(dataset, self._eval_batch)
-        loader.plan(1)
-        step, params = (
-            predict_step(self._template, self._parallel, virial=virial),
-            self._parallel.replicated(self._best),
-        )
+        loader, params = self._unlabelled(dataset), self._parallel.replicated(self._best)
+        step = predict_step(self._templates, self._parallel, virial=virial)
         for loaded in self._parallel.batches(loader, 0):
             yield loaded, step(params, self._parallel.placed(loaded))
 
-    # -- parameters and files ------------------------------------------------------------------------------------
-
-    @property
-    def params(self) -> Any:
-        """The parameters as the last step left them, a copy on every device."""
-        return self._parallel.replicated(self._state.params)
-
-    @property
-    def best_params(self) -> Any:
-        """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
-        return self._best
-
-    @property
-    def energy_fn(self) -> Any:
-        """The energy function with :attr:`best_params`."""
-        return self._template(self._best)
-
-    @property
-    def step(self) -> int:
-        """Optimizer steps done."""
-        return int(self._state.step)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return named_arrays({"state": self._state, "best": self._best})
-
-    def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
-        restored = tree_of(arrays, {"state": self._state, "best": self._best}, path)
-        self._state, self._best = self._parallel.replicated(restored["state"]), restored["best"]
-
-    def save_energy_params(self, path: Path | str) -> None:
-        """Write :attr:`best_params` as safetensors."""
-        if self._is_main:
-            with atomic_file(path) as temporary:
-                save_arrays(temporary, self._best)
-
-    def load_energy_params(self, path: Path | str) -> None:
-        """Read parameters written by :meth:`save_energy_params` and start a new training from them."""
-        self._start_from(load_arrays(Path(path), self._best))
-
-    def _start_from(self, params: Any) -> None:
-        opt_state = _host_copy(jax.jit(self._optimizer.init)(_host_copy(params)))
-        self._best, opt_state = self._parallel.broadcast((_host_copy(params), opt_state))
-        average = None if self._ema is None else self._best
-        self._state = self._parallel.replicated(TrainState(self._best, opt_state, average, np.int32(0), np.True_))
-        self._record = TrainingRecord()
+    def _unlabelled(self, dataset: Dataset) -> BatchLoader:
+        """Batches for predictions, for which no additional label is asked."""
+        loader = self._loader(dataset, self._eval_batch)
+        loader.plan(1)
+        return loader
 
     def _loader(self, dataset: Dataset, batch: int, **settings: Any) -> BatchLoader:
-        own = self._parallel
-        settings |= {"parts": own.parts, "local_parts": own.local_parts, "processes": own, "dtype": self._dtype}
-        if isinstance(dataset, Path | str):
-            return HDF5ParallelDataLoader(dataset, self._neighbors, batch, **settings)
-        if isinstance(dataset, h5py.File):
-            if own.count > 1:
-                raise UserError(
-                    f"dataset: {own.count} processes cannot share an open HDF5 file; give its path, which each opens"
-                )
-            dataset = Store(dataset)
-        if isinstance(dataset, Sequence):
-            dataset = StructureList(given_structures(dataset))
-        if not hasattr(dataset, "read"):
-            raise refuse(dataset)
-        return BatchLoader(dataset, self._neighbors, batch, **settings)
-
-
-def _host_copy(tree: Any) -> Any:
-    """NumPy copies: a view of a device array would change when a later step reuses its memory."""
-    return jax.tree.map(lambda x: np.array(x, copy=True), tree)
+        return make_loader(dataset, self._neighbors, batch, self._parallel, dtype=self._dtype, **settings)

@@ -1,6 +1,6 @@
 """The compiled functions of a training: one optimizer step, the error sums of a batch, its predictions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ from forgefield.trainers.losses import Loss, Predicted, error_sums
 from forgefield.trainers.optimizers import update_average
 from forgefield.trainers.parallel.base import Parallelism
 
-EnergyTemplate = Callable[[Any], Callable[..., Array]]
+Template = Callable[[Any], Callable[..., Array]]
 
 
 class TrainState(NamedTuple):
@@ -42,19 +42,27 @@ class StepInfo(NamedTuple):
     gradient_norm: Array
 
 
-def predict(template: EnergyTemplate, params: Any, graph: Graph, virial: bool) -> Predicted:
-    """Energies and their derivatives: forces -dE/dR, and virials -dE/dstrain where asked for."""
+class Templates(NamedTuple):
+    """What a training has functions for, each ``template(params)(graph)``: energies, and additional targets by name."""
+
+    energy: Template
+    targets: Mapping[str, Template] = {}
+
+
+def predict(templates: Templates, params: Any, graph: Graph, virial: bool) -> Predicted:
+    """Energies and their derivatives, forces -dE/dR and virials -dE/dstrain where asked for, and additional targets."""
 
     def energy(params: Any, graph: Graph, strain: Array | None = None) -> Array:
-        return template(params)(graph, strain)
+        return templates.energy(params)(graph, strain)
 
+    targets = {name: template(params)(graph) for name, template in templates.targets.items()}
     if virial:
-        return Predicted(*energy_forces_virial(energy)(params, graph))
-    return Predicted(*energy_and_forces(energy)(params, graph), None)
+        return Predicted(*energy_forces_virial(energy)(params, graph), targets)
+    return Predicted(*energy_and_forces(energy)(params, graph), None, targets)
 
 
 def train_step(
-    template: EnergyTemplate,
+    templates: Templates,
     optimizer: optax.GradientTransformation,
     loss: Loss,
     parallel: Parallelism,
@@ -67,9 +75,9 @@ def train_step(
 
     def local(state: TrainState, batch: Batch) -> tuple[Array, Any]:
         def mean_loss(params: Any) -> Array:
-            predicted = predict(template, params, batch.graph, virial)
+            predicted = predict(templates, params, batch.graph, virial)
             # the mean over the capacity, padding included: devices then weigh alike, however full they are
-            mean = loss.per_structure(predicted, batch.graph, batch.labels).mean()
+            mean = loss.per_structure(predicted, batch).mean()
             return mean if penalty is None else mean + penalty(params)
 
         return jax.value_and_grad(mean_loss)(state.params)
@@ -90,16 +98,16 @@ def train_step(
 
 
 def evaluate_step(
-    template: EnergyTemplate, loss: Loss, parallel: Parallelism, *, virial: bool
+    templates: Templates, loss: Loss, parallel: Parallelism, *, virial: bool
 ) -> Callable[[Any, Batch], dict[str, Array]]:
     """Compile the error sums of a batch over all devices."""
 
     def local(params: Any, batch: Batch) -> dict[str, Array]:
-        return error_sums(loss, predict(template, params, batch.graph, virial), batch.graph, batch.labels)
+        return error_sums(loss, predict(templates, params, batch.graph, virial), batch)
 
     return parallel.compiled(local, "sum", lambda params, sums: sums)
 
 
-def predict_step(template: EnergyTemplate, parallel: Parallelism, *, virial: bool) -> Callable[[Any, Batch], Predicted]:
+def predict_step(templates: Templates, parallel: Parallelism, *, virial: bool) -> Callable[[Any, Batch], Predicted]:
     """Compile predictions of a batch; every array of the result has a leading axis over devices."""
-    return parallel.by_device(lambda params, batch: predict(template, params, batch.graph, virial))
+    return parallel.by_device(lambda params, batch: predict(templates, params, batch.graph, virial))

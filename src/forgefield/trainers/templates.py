@@ -1,4 +1,4 @@
-"""Energy functions of one structure, as jax_md makes them, as energy functions of packed batches."""
+"""Functions of one structure, as jax_md makes them, as functions of packed batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,20 +53,21 @@ def neighbor_updates(nbrs_init: Any) -> NeighborUpdates:
 
 
 def batched_template(template: Callable[[Any], Callable[..., Array]], nbrs_init: Any) -> Callable:
-    """``template(params)(R, neighbor, **sample)``, the energy of one structure, as a template for packed batches."""
+    """``template(params)(R, neighbor, **sample)``, a quantity of one structure, as a template for packed batches."""
 
     def of_params(params: Any) -> Callable[..., Array]:
-        energy_fn = template(params)
+        function = template(params)
 
-        def energy(R: Array, **sample: Array) -> Array:
+        def quantity(R: Array, **sample: Array) -> Array:
             # the list is a choice of pairs, through which nothing is differentiated
             neighbor = nbrs_init.update(jax.lax.stop_gradient(R), **sample)
-            return energy_fn(R, neighbor, **sample)
+            return function(R, neighbor, **sample)
 
-        def energies(graph: Samples, strain: None = None) -> Array:
-            found = jax.vmap(lambda sample: energy(**sample))(samples_of(graph))
-            return jnp.where(graph.n_atoms > 0, found, 0.0)
+        def quantities(graph: Samples, strain: None = None) -> Array:
+            found = jax.vmap(lambda sample: quantity(**sample))(samples_of(graph))
+            there = (graph.n_atoms > 0).reshape(-1, *[1] * (found.ndim - 1))
+            return jnp.where(there, found, 0.0)
 
-        return energies
+        return quantities
 
     return of_params

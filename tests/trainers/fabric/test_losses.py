@@ -36,9 +36,9 @@ def test_loss_and_error_sums_are_those_of_jax(kind):
 
     config = LossConfig(kind=kind, energy=2.0, forces=3.0, virial=0.5, huber_delta=0.7)
     loss = jax_losses.Loss({"U": 2.0, "F": 3.0, "virial": 0.5}, kind, 0.7)
-    expected = loss.per_structure(theirs, *padded)
+    expected = loss.per_structure(theirs, padded)
     np.testing.assert_allclose(per_structure(config, ours, *batch), expected, rtol=1e-13)
-    expected = jax.tree.map(float, jax_losses.error_sums(loss, theirs, *padded))
+    expected = jax.tree.map(float, jax_losses.error_sums(loss, theirs, padded))
     assert error_sums(config, ours, *batch) == pytest.approx(expected, rel=1e-13)
 
 

@@ -1,6 +1,6 @@
 """From rows as a store holds them to structures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,12 +10,13 @@ from forgefield.units import Factors
 WEIGHTS = ("U_weight", "F_weight", "virial_weight")
 
 
-def to_structures(values: Mapping[str, np.ndarray], factors: Factors) -> list[Structure]:
+def to_structures(values: Mapping[str, np.ndarray], factors: Factors, extra: Sequence[str] = ()) -> list[Structure]:
     """Structures without padding, from the datasets' rows (b, ...); a label whose weight is 0 is None.
 
     Args:
         values: by dataset, without ``mask``.
         factors: by which the rows' numbers are multiplied, to eV and Å.
+        extra: datasets whose rows become further values, as stored.
     """
     zeros = np.zeros(len(values["U"]))
     weights = [values.get(key, zeros).tolist() for key in WEIGHTS]
@@ -34,6 +35,7 @@ def to_structures(values: Mapping[str, np.ndarray], factors: Factors) -> list[St
             forces_weight=forces_weight,
             virial_weight=virial_weight,
             source_index=index,
+            extra={key: values[key][i] for key in extra},
         )
         for i, (n, index, energy, energy_weight, forces_weight, virial_weight) in enumerate(
             zip(*scalars, *weights, strict=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import h5py
 
 from forgefield.data.store.layout import FORMAT_VERSION, columns
+from forgefield.data.targets import NUMBERS, Targets
 from forgefield.errors import UserError
 from forgefield.units import Units
 
@@ -54,6 +55,28 @@ def read_units(path: Path, attributes: dict[str, str]) -> Units:
         return Units.from_json(attributes.get("units", ""))
     except UserError as error:
         raise UserError(f"{path}: {error}; {AGAIN}") from None
+
+
+def find_extra(path: Path, file: h5py.File, targets: Targets) -> list[str]:
+    """The datasets of further values that are wanted and, where they may be absent, there.
+
+    Raises:
+        UserError: one is missing, holds no numbers, or is no weight per structure where one is wanted.
+    """
+    found = [*targets.required, *(key for key in targets.optional if key in file)]
+    n = file["species"].shape[0]
+    for key in found:
+        dataset = file.get(key)
+        if not isinstance(dataset, h5py.Dataset):
+            raise UserError(f"{path}: no dataset {key!r} at the root; add one with a row per structure")
+        if dataset.dtype.kind not in NUMBERS:
+            raise UserError(f"{path}: dataset {key} is of type {dataset.dtype}; expected numbers")
+        expected = (n,) if targets.is_weight(key) else (n, *dataset.shape[1:])
+        if dataset.shape != expected:
+            raise UserError(
+                f"{path}: dataset {key} has shape {dataset.shape}; expected {expected}, a row per structure"
+            )
+    return found
 
 
 def check_datasets(path: Path, file: h5py.File, has_virial: bool) -> None:

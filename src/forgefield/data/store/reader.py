@@ -18,11 +18,13 @@ from forgefield.data.store.opening import (
     check_datasets,
     check_version,
     damaged,
+    find_extra,
     open_file,
     read_units,
 )
 from forgefield.data.store.rows import RowReader
 from forgefield.data.structures import Structure
+from forgefield.data.targets import NO_TARGETS, Targets
 from forgefield.errors import UserError
 from forgefield.units import Units
 
@@ -36,6 +38,7 @@ class Store:
 
     Args:
         file: a path, or an open ``h5py.File``, which stays open when the store is closed.
+        targets: which datasets besides the store's own are read, into ``extra`` of structures.
 
     Attributes:
         path: the file.
@@ -50,13 +53,13 @@ class Store:
         OSError: the file may not be read.
     """
 
-    def __init__(self, file: Path | str | h5py.File):
+    def __init__(self, file: Path | str | h5py.File, targets: Targets = NO_TARGETS):
         self._is_own = not isinstance(file, h5py.File)
         self.path = Path(file) if self._is_own else Path(file.filename)
         self._file = open_file(self.path) if self._is_own else file
         self.rows_read = 0
         try:
-            self._check()
+            self._check(targets)
         except DAMAGES:
             self.close()
             raise damaged(self.path) from None
@@ -64,7 +67,7 @@ class Store:
             self.close()
             raise
 
-    def _check(self) -> None:
+    def _check(self, targets: Targets) -> None:
         self.attributes = {key: str(value) for key, value in self._file.attrs.items()}
         check_version(self.path, self.attributes)
         self.has_virial = "virial" in self._file
@@ -73,7 +76,8 @@ class Store:
         self._factors = self.units.factors(Units())  # to eV and Å
         self._length, self.max_atoms = self._file["species"].shape
         keys = [key for key in columns(self.max_atoms, self.has_virial) if key != UNUSED]
-        self._reader: RowReader | None = RowReader(self._file, keys)
+        self._own, self._extra = keys, find_extra(self.path, self._file, targets)
+        self._reader: RowReader | None = RowReader(self._file, [*dict.fromkeys([*keys, *self._extra])])
         summed = {key: self._file[key] for key in keys if key != "checksum"}
         self._checksums = RowChecksums({key: (d.shape[1:], d.dtype) for key, d in summed.items()})
 
@@ -119,10 +123,10 @@ class Store:
             IndexError: an index is outside the store.
             ValueError: the store is closed.
         """
-        return to_structures(self.read_columns(indices), self._factors)
+        return to_structures(self.read_columns(indices), self._factors, self._extra)
 
     def read_columns(self, indices: Sequence[int] | np.ndarray | slice) -> dict[str, np.ndarray]:
-        """The rows (b, ...) of every dataset but ``mask``, as stored, with the checks of :meth:`read`."""
+        """The rows (b, ...) of every dataset that is read, as stored, with the checks of :meth:`read`."""
         rows, reader = self._row_numbers(indices), self._open_reader
         try:
             values = reader.read(rows)
@@ -150,13 +154,17 @@ class Store:
         if not is_wrong.any():
             return
         first = is_wrong.argmax()
-        row = {key: array[first] for key, array in values.items()}
+        row = {key: values[key][first] for key in self._own}
         reason = "damaged, or changed after it was written"
         if not 1 <= row["n_atoms"] <= self.max_atoms:
             reason = "n_atoms does not fit R"
         elif not all(np.isfinite(array).all() for array in row.values()):
             reason = "numbers that are not finite"
         raise UserError(f"{self.path}: structure {rows[first]}: {reason}; {AGAIN}")
+
+    def with_targets(self, targets: Targets) -> "Store":
+        """The same store, open as long as this one, with further datasets."""
+        return Store(self._file, targets)
 
     def close(self) -> None:
         self._reader = None
