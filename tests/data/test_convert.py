@@ -81,11 +81,18 @@ def test_report(source, output):
     assert report["dataset"] == "water"
     (file,) = report["sources"]
     assert (file["path"], file["format"], file["frames"], file["first_frame"]) == (str(source), "extxyz", 20, 0)
-    assert file["units"] == {"energy": "eV", "length": "angstrom", "stress": None}
+    assert file["units"] == {
+        "energy": "eV",
+        "length": "angstrom",
+        "forces": "eV/angstrom",
+        "stress": "eV/angstrom^3",
+        "virial": "eV",
+    }
     assert file["factors_to_store"]["energy"] == pytest.approx(96.48533212)
     assert file["factors_to_store"]["length"] == 0.1
     assert file["factors_to_store"]["forces"] == pytest.approx(964.8533212)
-    assert report["store"] == {"units": {"energy": "kJ/mol", "length": "nm", "stress": None}, "dtype": "float64"}
+    assert report["store"]["units"]["forces"] == "kJ/mol/nm"
+    assert report["store"] | {"units": 0} == {"units": 0, "dtype": "float64"}
     assert report["keys"] == {"energy": "dft_energy", "forces": "dft_forces"}
     assert report["keys_not_read"] == ["config_type"]
     assert report["frames"] == {"read": 20, "usable": 19, "rejected": 1, "in_no_part": 0}

@@ -1,48 +1,13 @@
 """``datasets.NAME``: where the reference data is, how to read it, how to split it and how to store it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 
 from forgefield.config.base import URL, Section, Seed, Sha256, number
 from forgefield.config.messages import first_problem
-from forgefield.errors import UserError
-from forgefield.units import Units, energy_unit, length_unit, stress_unit
-
-
-def _unit(named: Callable[[str], str]) -> AfterValidator:
-    def check(word: str) -> str:
-        try:
-            return named(word)
-        except UserError as error:
-            raise ValueError(str(error)) from None
-
-    return AfterValidator(check)
-
-
-EnergyUnit = Annotated[str, _unit(energy_unit)]
-LengthUnit = Annotated[str, _unit(length_unit)]
-StressUnit = Annotated[str, _unit(stress_unit)]
-
-
-class SourceUnits(Section):
-    """The units of the source file. Forces are in energy/length."""
-
-    energy: EnergyUnit | None = None
-    """Unit of energies, such as `eV`, `kcal/mol`, `kJ/mol` or `hartree`. Not given: the unit that the file states or
-    that its format defines; an npz file that states none needs it."""
-
-    length: LengthUnit | None = None
-    """Unit of positions and cell vectors: `angstrom`, `nm` or `bohr`. Not given: as for `energy`."""
-
-    stress: StressUnit | None = None
-    """Unit of stresses, such as `GPa`, `kbar` or `eV/angstrom^3`. Not given: energy/length^3. Virials are in the energy
-    unit."""
-
-    def or_else(self, default: Units) -> Units:
-        """These units, with those of ``default`` (what the file states or its format defines) where none is given."""
-        return Units(self.energy or default.energy, self.length or default.length, self.stress or default.stress)
+from forgefield.config.units import NamedUnits, SourceUnits, StoreUnits
 
 
 class Keys(Section):
@@ -136,19 +101,6 @@ class Split(Section):
         return self
 
 
-class StoreUnits(Section):
-    """The units inside the HDF5 files. Forces are in energy/length, virials in the energy unit."""
-
-    energy: EnergyUnit = "kJ/mol"
-    """Unit of energies, such as `kJ/mol` or `eV`."""
-
-    length: LengthUnit = "nm"
-    """Unit of positions and cell vectors, such as `nm` or `angstrom`."""
-
-    def as_units(self) -> Units:
-        return Units(self.energy, self.length)
-
-
 class Storage(Section):
     """How the converted data is stored."""
 
@@ -216,8 +168,12 @@ class DatasetConfig(Section):
     """`auto` (by name and content), `npz` (sGDML or rMD17), or the name of a format that ASE reads, such as `extxyz` or
     `vasp-out`."""
 
-    units: SourceUnits = SourceUnits()
+    units: NamedUnits = SourceUnits()
     """Units of the source."""
+
+    trust_units: bool = False
+    """Convert although the numbers contradict the units: energies that do not fit the forces, or are beyond those of
+    all electrons. Otherwise that ends the conversion, with the evidence."""
 
     keys: Keys = Keys()
     """Names of the labels in the source."""

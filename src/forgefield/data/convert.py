@@ -135,7 +135,7 @@ def _report(
             "format": file["format"],
             "frames": file["frames"],
             "first_frame": int(start),
-            "units": asdict(file["units"]),
+            "units": file["units"].names(),
             "factors_to_store": asdict(file["units"].factors(store)),
         }
         for file, sha256, start in zip(reading.source.files, hashes, first, strict=False)
@@ -144,7 +144,7 @@ def _report(
     return {
         "dataset": name,
         "sources": sources,
-        "store": {"units": asdict(store), "dtype": config.store.dtype},
+        "store": {"units": store.names(), "dtype": config.store.dtype},
         "keys": reading.source.keys.found,
         "keys_not_read": reading.source.keys.unused,
         "frames": {

@@ -12,10 +12,11 @@ from forgefield.data.checks import check_structure
 from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
 from forgefield.data.sources.labels import LabelKeys
-from forgefield.data.sources.npz import UNIT_KEYS, is_npz, read_npz, stated_units
+from forgefield.data.sources.npz import is_npz, read_npz, stated_units
+from forgefield.data.sources.units import units_of_file, units_of_format
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.units import Factors, Units, energy_unit, length_unit
+from forgefield.units import Factors, Units
 
 
 class Source:
@@ -72,24 +73,9 @@ class Source:
         return ase_format(path, name)
 
     def _units(self, path: Path, form: str) -> Units:
-        """The file's units: an npz file must state them or the config does; ASE's own are eV and Å."""
-        if form != "npz":
-            return self._config.units.or_else(Units())
-        stated = {}
-        for kind, word in stated_units(path).items():
-            try:
-                stated[kind] = {"energy": energy_unit, "length": length_unit}[kind](word)
-            except UserError as error:
-                raise UserError(f"{path}: {error}") from None
-        for key, kind in UNIT_KEYS.items():
-            configured, in_file = getattr(self._config.units, kind), stated.get(kind)
-            if configured and in_file and configured != in_file:
-                raise UserError(
-                    f"{path}: {key} in the file is {in_file}, but units.{kind} is {configured}; correct one"
-                )
-            if not configured and not in_file:
-                raise UserError(f"{path}: an npz file without units; set units.{kind}, such as {_EXAMPLE[kind]}")
-        return self._config.units.or_else(Units(**(_EXAMPLE | stated)))
+        if form == "npz":
+            return units_of_file(path, self._config.units, stated_units(path), None)
+        return units_of_file(path, self._config.units, units_of_format(form), Units())
 
     def _convert(
         self, frame: RawFrame, path: Path, number: int, index: int, factors: Factors
@@ -128,9 +114,6 @@ class Source:
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
         full = (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
-
-
-_EXAMPLE = {"energy": "kcal/mol", "length": "angstrom"}
 
 
 def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
