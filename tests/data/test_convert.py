@@ -180,12 +180,22 @@ def test_virials_are_stored_for_all_parts_where_some_frame_has_one(source, outpu
         np.testing.assert_allclose(store.read([0])[0].virial, np.eye(3), rtol=1e-12)
 
 
-def test_kcal_read_as_ev_warns_with_the_evidence(shared_data, output, capsys):
-    report = convert(shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz", output)
+def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsys):
+    path = shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz"
+    with pytest.raises(UserError, match=r"kcal.xyz: energies .* 23.2 times .* 26.3 eV/Å.*; if they are right, set tr"):
+        convert(path, output)
+    assert not any(output.parent.iterdir())
+    report = convert(path, output, trust_units=True)
     (warning,) = report["warnings"]
     assert "23.2 times" in warning
-    assert "RMS is 26.3 eV/Å" in warning
     assert capsys.readouterr().err == f"warning: dataset water: {warning}\n"
+
+
+def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(shared_data, output):
+    path, units = shared_data / "npz/md17_ethanol_2000.npz", {"energy": "kcal/mol", "length": "angstrom"}
+    with pytest.raises(UserError, match=r"2000.npz: .* by 0.0434.* or units: {energy: kcal/mol, forces: kcal/mol/angs"):
+        convert(path, output, units=units | {"forces": "eV/angstrom"})
+    assert convert(path, output, units="md17")["warnings"] == []
 
 
 def test_kcal_read_as_kcal_does_not(shared_data, output):

@@ -65,7 +65,7 @@ def _convert_in(
 ) -> dict[str, Any]:
     """Write stores and report into a directory of their own."""
     with Spool(work) as spool:
-        reading = Reading(Source(config, list(chain(*files.values()))), spool)
+        reading = Reading(Source(config, list(chain(*files.values()))), spool, config.trust_units)
         if complete:
             reading.require_complete()
         parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
