@@ -11,7 +11,8 @@ from forgefield.config.units import NamedUnits, SourceUnits, StoreUnits
 
 
 class Keys(Section):
-    """The names of the labels in the source file, where they are not the usual ones."""
+    """The names of the labels in the source file, where they are not the usual ones. A minus before the name of forces,
+    a stress or a virial, as in `-gradient`, says that the file has the opposite sign."""
 
     energy: str | None = None
     """Name of the energy. Not given: the usual names are tried, and the one found is reported."""
@@ -20,10 +21,24 @@ class Keys(Section):
     """Name of the forces. Not given: as for `energy`."""
 
     stress: str | None = None
-    """Name of the stress, where that is to be trained on. Not given: as for `energy`."""
+    """Name of the stress, where that is to be trained on: positive where the material is under tension, as in ASE; some
+    programs, such as VASP, write the opposite sign. Not given: as for `energy`."""
 
     virial: str | None = None
     """Name of the virial (minus stress times volume), instead of `stress`."""
+
+    weight: str | None = None
+    """Name of a structure's weight, by which all its labels count. Not given: `config_weight`, where that is there."""
+
+    energy_weight: str | None = None
+    """Name of the weight of a structure's energy, which multiplies that of the structure. Not given:
+    `config_energy_weight`, where that is there."""
+
+    forces_weight: str | None = None
+    """Name of the weight of its forces: likewise, with `config_forces_weight`."""
+
+    virial_weight: str | None = None
+    """Name of the weight of its stress or virial: likewise, with `config_virials_weight` or `config_stress_weight`."""
 
     @model_validator(mode="after")
     def _one_of_stress_and_virial(self) -> Self:

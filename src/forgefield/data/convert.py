@@ -145,8 +145,8 @@ def _report(
         "dataset": name,
         "sources": sources,
         "store": {"units": store.names(), "dtype": config.store.dtype},
-        "keys": reading.source.keys.found,
-        "keys_not_read": reading.source.keys.unused,
+        "keys": reading.source.keys.described | reading.source.weights.found,
+        "keys_not_read": sorted(set(reading.source.keys.unused) - set(reading.source.weights.found.values())),
         "frames": {
             "read": int(first[-1]),
             "usable": len(reading.sizes),

@@ -14,6 +14,7 @@ from forgefield.data.sources.frames import RawFrame, RejectedFrame
 from forgefield.data.sources.labels import LabelKeys
 from forgefield.data.sources.npz import is_npz, read_npz, stated_units
 from forgefield.data.sources.units import units_of_file, units_of_format
+from forgefield.data.sources.weights import Weights
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import Factors, Units
@@ -28,7 +29,7 @@ class Source:
 
     Attributes:
         files: for each file read so far its path, format, units and number of frames.
-        keys: which key holds which label, complete once the frames are used up.
+        keys, weights: which key holds which label and weight, complete once the frames are used up.
         warnings: what a user should know, one line each.
 
     Raises:
@@ -39,6 +40,7 @@ class Source:
         self._config, self._paths = config, list(paths)
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
+        self.weights = Weights(config.keys)
         self.warnings: list[str] = []
         self._without_volume = 0
 
@@ -63,6 +65,7 @@ class Source:
                 raise UserError(f"{path}: no frames in it (read as {form}); set `format` if it is of another one")
             self.files.append({"path": str(path), "format": form, "units": units, "frames": number + 1})
         self.keys.check(self.name)
+        self.weights.check(self.name, self.keys.seen)
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
 
@@ -94,10 +97,11 @@ class Source:
             positions=np.asarray(frame.positions, float) * factors.length,
             cell=cell,
             pbc=pbc,
-            energy=None if energy is None else float(energy.item()) * factors.energy,
-            forces=None if forces is None else forces * factors.forces,
+            energy=None if energy is None else float(energy.item()) * factors.energy * self.keys.signs["energy"],
+            forces=None if forces is None else forces * (factors.forces * self.keys.signs["forces"]),
             virial=self._virial(labels, where, cell, pbc, factors),
             source_index=index,
+            **self.weights.pick(frame, where),
         )
         check_structure(structure, where)
         return structure
@@ -112,7 +116,7 @@ class Source:
             self._without_volume += 1
             return None
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
-        full = (full + full.T) / 2
+        full = self.keys.signs[label] * (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
 
 
