@@ -13,6 +13,7 @@ import ase.data
 import numpy as np
 
 from forgefield.config.dataset import DatasetConfig
+from forgefield.data.duplicates import warnings_about
 from forgefield.data.reading import Reading
 from forgefield.data.sources import Source, find_files
 from forgefield.data.splits import PARTS, split_frames
@@ -108,6 +109,7 @@ def _write_store(
         "split": part,
         "source": json.dumps(list(hashes)),
         "source_sha256": json.dumps(list(hashes.values())),
+        "isolated_atoms": json.dumps({"unit": "eV", "energies": reading.source.isolated.by_symbol()}),
     }
     with StoreWriter(
         path,
@@ -140,6 +142,7 @@ def _report(
         }
         for file, sha256, start in zip(reading.source.files, hashes, first, strict=False)
     ]
+    repeated = reading.fingerprints.repeated(reading.indices, parts)
     used = sum(len(positions) for positions in parts.values())
     return {
         "dataset": name,
@@ -159,7 +162,9 @@ def _report(
         "split": {"method": config.split.method, "seed": config.split.seed}
         | {part: _part_report(reading.indices[positions]) for part, positions in parts.items()},
         "rejected": [asdict(frame) for frame in reading.rejected],
-        "warnings": reading.warnings,
+        "isolated_atoms": {"unit": "eV", "energies": reading.source.isolated.by_symbol()},
+        "repeated_frames": repeated,
+        "warnings": reading.warnings + warnings_about(repeated),
     }
 
 

@@ -9,6 +9,7 @@ from rich.progress import track
 
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
+from forgefield.data.duplicates import Fingerprints
 from forgefield.data.sources import RejectedFrame, Source
 from forgefield.data.spool import Spool
 from forgefield.errors import UserError
@@ -27,6 +28,7 @@ class Reading:
         labels: how many structures have an energy, forces, a virial.
         without: by label, the frame number of the first structure that lacks it.
         elements: atomic numbers that occur.
+        fingerprints: of the usable structures.
 
     Raises:
         UserError: no frame is usable, or the numbers contradict the units and ``trust_units`` is False.
@@ -38,7 +40,7 @@ class Reading:
         self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
         self.without: dict[str, int] = {}
         sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
-        consistency = Consistency()
+        consistency, self.fingerprints = Consistency(), Fingerprints()
         terminal = sys.stderr.isatty()
         for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
             if isinstance(item, RejectedFrame):
@@ -47,6 +49,7 @@ class Reading:
             spool.append(item)
             magnitudes.add(item)
             consistency.add(item)
+            self.fingerprints.add(item)
             sizes.append(len(item))
             indices.append(item.source_index)
             elements.update(item.numbers.tolist())

@@ -11,6 +11,7 @@ from forgefield.config.dataset import DatasetConfig
 from forgefield.data.checks import check_structure
 from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
+from forgefield.data.sources.isolated import IsolatedAtoms
 from forgefield.data.sources.labels import LabelKeys
 from forgefield.data.sources.npz import is_npz, read_npz, stated_units
 from forgefield.data.sources.units import units_of_file, units_of_format
@@ -30,6 +31,7 @@ class Source:
     Attributes:
         files: for each file read so far its path, format, units and number of frames.
         keys, weights: which key holds which label and weight, complete once the frames are used up.
+        isolated: energies of isolated atoms, which are among the rejected frames.
         warnings: what a user should know, one line each.
 
     Raises:
@@ -41,6 +43,7 @@ class Source:
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
         self.weights = Weights(config.keys)
+        self.isolated = IsolatedAtoms()
         self.warnings: list[str] = []
         self._without_volume = 0
 
@@ -66,6 +69,7 @@ class Source:
             self.files.append({"path": str(path), "format": form, "units": units, "frames": number + 1})
         self.keys.check(self.name)
         self.weights.check(self.name, self.keys.seen)
+        self.warnings += self.isolated.warnings()
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
 
@@ -86,18 +90,22 @@ class Source:
         where = f"{path}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
+        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
+        if energy is not None:
+            energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         if reason := _reason_to_reject(frame, labels):
+            if reason == ISOLATED and n == 1 and energy is not None and np.isfinite(energy):
+                self.isolated.add(int(frame.numbers[0]), energy)
             return RejectedFrame(str(path), number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
-        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
         forces = _array(labels.get("forces"), where, "forces", [(n, 3)])
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),
             positions=np.asarray(frame.positions, float) * factors.length,
             cell=cell,
             pbc=pbc,
-            energy=None if energy is None else float(energy.item()) * factors.energy * self.keys.signs["energy"],
+            energy=energy,
             forces=None if forces is None else forces * (factors.forces * self.keys.signs["forces"]),
             virial=self._virial(labels, where, cell, pbc, factors),
             source_index=index,
@@ -120,13 +128,16 @@ class Source:
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
 
 
+ISOLATED = "isolated atom"
+
+
 def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
     if len(frame.numbers) == 0:
         return "no atoms"
     if str(frame.values.get("config_type", "")).casefold() == "isolatedatom":
-        return "isolated atom"
+        return ISOLATED
     if len(frame.numbers) == 1 and not np.any(frame.pbc):
-        return "isolated atom"
+        return ISOLATED
     if not labels:
         return "no labels"
     return None
