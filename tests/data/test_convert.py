@@ -299,5 +299,25 @@ def test_real_ragged_set(shared_data, output):
             assert s.energy == pytest.approx(expected.info["energy_xtb"], rel=1e-13)
 
 
+def test_isolated_atoms_become_energies_of_elements(source, output, frames):
+    frames += [ase.Atoms("O", info={"config_type": "IsolatedAtom", "dft_energy": e}) for e in (-9.5, -9.2)]
+    frames += [ase.Atoms("H", info={"dft_energy": -1.5})]
+    ase.io.write(source, frames)
+    report = convert(source, output)
+    assert report["isolated_atoms"] == {"unit": "eV", "energies": {"H": -1.5, "O": -9.5}}
+    assert report["warnings"] == ["isolated atoms with several energies: O; the lowest is taken"]
+    with Store(output / "train.h5") as store:
+        assert json.loads(store.attributes["isolated_atoms"]) == report["isolated_atoms"]
+
+
+def test_repeated_frames_and_leaks_are_reported(source, output, frames):
+    frames[19], frames[7] = frames[4], frames[5]
+    ase.io.write(source, frames)
+    report = convert(source, output)
+    assert report["repeated_frames"]["groups"] == [[4, 19], [5, 7]]
+    assert report["repeated_frames"]["between_parts"] == {"train and test": {"count": 1, "frames": [[4, 19]]}}
+    assert "in two parts of the split: 1 in train and test (frames 4 and 19)" in report["warnings"][0]
+
+
 def test_ranges():
     assert ranges(np.array([0, 1, 2, 4, 6, 7])) == "0-2, 4, 6-7"

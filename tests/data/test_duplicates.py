@@ -11,10 +11,8 @@ from forgefield.data.structures import Structure
 
 @pytest.fixture
 def structures():
-    random = np.random.default_rng(0)
-    return [
-        Structure(np.array([8, 1, 1]), random.normal(size=(3, 3)), np.eye(3) * 9, np.ones(3, bool)) for _ in range(8)
-    ]
+    positions, cell, pbc = np.random.default_rng(0).normal(size=(8, 3, 3)), np.eye(3) * 9, np.ones(3, bool)
+    return [Structure(np.array([8, 1, 1]), r, cell, pbc) for r in positions]
 
 
 def repeated(structures, parts=None, indices=None):
@@ -36,7 +34,7 @@ def test_repetitions_are_named_by_their_frames(structures):
     structures[7] = structures[2]
     found = repeated(structures, indices=10 * np.arange(8))
     assert found == {"count": 3, "groups": [[10, 30, 60], [20, 70]], "between_parts": {}}
-    assert warnings_about(found) == ["3 frames repeat an earlier one, such as 30 frame 10"]
+    assert warnings_about(found) == ["3 frames repeat an earlier one (frame 30 is frame 10)"]
 
 
 def test_leaks_between_parts(structures):
