@@ -42,6 +42,10 @@ def test_neither_count_nor_fraction(mistake, share):
     ("override", "message"),
     [
         ("split.train=0.9", "split: the fractions of train, valid and test add up to 1.1; expected at most 1"),
+        ("split.method=group", "split: method group needs by; add it"),
+        ("split.method=frames", "split: method frames needs file; add it"),
+        ("split.by=file", "split: by is for method group, but method is blocks; remove by"),
+        ("split.stratify=true", "split: stratify is for method random, but method is blocks; remove stratify"),
         ("split.train=a.xyz", "split: train is a path, but method is blocks; write a number, or method: files"),
         (
             "split.method=files",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forgefield.config.dataset import DatasetConfig
-from forgefield.data.convert import convert_dataset, ranges
+from forgefield.data.convert import convert_dataset
 from forgefield.data.store import Store
 from forgefield.errors import UserError
 from forgefield.files import sha256_of
@@ -299,6 +299,53 @@ def test_real_ragged_set(shared_data, output):
             assert s.energy == pytest.approx(expected.info["energy_xtb"], rel=1e-13)
 
 
+def test_a_split_is_reproduced_from_its_report(source, output, tmp_path):
+    convert(source, output, split={"method": "random", "seed": 3})
+    split = {"method": "frames", "file": str(output / "conversion.json")}
+    convert(source, tmp_path / "again", split=split)
+    for part in ("train", "valid", "test"):
+        with Store(output / f"{part}.h5") as first, Store(tmp_path / f"again/{part}.h5") as again:
+            assert [s.source_index for s in first.read(slice(None))] == [
+                s.source_index for s in again.read(slice(None))
+            ]
+
+
+def test_split_by_a_key_of_the_source(source, output, frames):
+    for i, atoms in enumerate(frames):
+        atoms.info["molecule"] = f"number {i // 4}"
+    ase.io.write(source, frames)
+    report = convert(source, output, split={"method": "group", "by": "molecule"})
+    assert report["split"]["by"] == "molecule"
+    assert "molecule" not in report["keys_not_read"]
+    groups = []
+    for part in ("train", "valid", "test"):
+        with Store(output / f"{part}.h5") as store:
+            groups.append({s.source_index // 4 for s in store.read(slice(None))})
+    assert sum(map(len, groups)) == 5 == len(set.union(*groups))
+
+
+@pytest.mark.parametrize("by", ["composition", "file"])
+def test_split_by_what_every_frame_has(tmp_path, output, by):
+    for i, symbols in enumerate(["OHH", "OC", "CHHHH"]):
+        ase.io.write(tmp_path / f"{i}.xyz", [molecule(10 * i + j, symbols) for j in range(4)])
+    report = convert(tmp_path / "*.xyz", output, split={"method": "group", "by": by})
+    assert [report["split"][part]["structures"] for part in ("train", "valid", "test")] == [4, 4, 4]
+
+
+def test_split_by_a_key_that_is_not_there(source, output):
+    with pytest.raises(UserError, match=r"a.xyz, frame 0: no colour, which is split.by; choose composition, file or a"):
+        convert(source, output, split={"method": "group", "by": "colour"})
+
+
+def test_stratified_split(source, output):
+    report = convert(
+        source, output, split={"method": "random", "stratify": True, "train": 0.6, "valid": 0.2, "test": 0.2}
+    )
+    assert report["split"]["stratify"] is True
+    with Store(output / "test.h5") as store:
+        assert {len(s) for s in store.read(slice(None))} == {2, 3}
+
+
 def test_isolated_atoms_become_energies_of_elements(source, output, frames):
     frames += [ase.Atoms("O", info={"config_type": "IsolatedAtom", "dft_energy": e}) for e in (-9.5, -9.2)]
     frames += [ase.Atoms("H", info={"dft_energy": -1.5})]
@@ -317,7 +364,3 @@ def test_repeated_frames_and_leaks_are_reported(source, output, frames):
     assert report["repeated_frames"]["groups"] == [[4, 19], [5, 7]]
     assert report["repeated_frames"]["between_parts"] == {"train and test": {"count": 1, "frames": [[4, 19]]}}
     assert "in two parts of the split: 1 in train and test (frames 4 and 19)" in report["warnings"][0]
-
-
-def test_ranges():
-    assert ranges(np.array([0, 1, 2, 4, 6, 7])) == "0-2, 4, 6-7"

@@ -11,6 +11,7 @@ from forgefield.config.dataset import DatasetConfig
 from forgefield.data.checks import check_structure
 from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
+from forgefield.data.sources.groups import Groups
 from forgefield.data.sources.isolated import IsolatedAtoms
 from forgefield.data.sources.labels import LabelKeys
 from forgefield.data.sources.npz import is_npz, read_npz, stated_units
@@ -31,6 +32,7 @@ class Source:
     Attributes:
         files: for each file read so far its path, format, units and number of frames.
         keys, weights: which key holds which label and weight, complete once the frames are used up.
+        groups: which structures belong together in its split.
         isolated: energies of isolated atoms, which are among the rejected frames.
         warnings: what a user should know, one line each.
 
@@ -43,6 +45,7 @@ class Source:
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
         self.weights = Weights(config.keys)
+        self.groups = Groups(config.split)
         self.isolated = IsolatedAtoms()
         self.warnings: list[str] = []
         self._without_volume = 0
@@ -112,6 +115,7 @@ class Source:
             **self.weights.pick(frame, where),
         )
         check_structure(structure, where)
+        self.groups.add(frame, path, where)
         return structure
 
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
