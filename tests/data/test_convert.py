@@ -351,7 +351,8 @@ def test_stratified_split(source, output):
 
 def test_isolated_atoms_become_energies_of_elements(source, output, frames):
     frames += [ase.Atoms("O", info={"config_type": "IsolatedAtom", "dft_energy": e}) for e in (-9.5, -9.2)]
-    frames += [ase.Atoms("H", info={"dft_energy": -1.5})]
+    frames += [ase.Atoms("H", info={"dft_energy": -1.5}), ase.Atoms("C", info={"dft_energy": np.nan})]
+    frames += [ase.Atoms("X", info={"dft_energy": 0.0})]
     ase.io.write(source, frames)
     report = convert(source, output)
     assert report["isolated_atoms"] == {"unit": "eV", "energies": {"H": -1.5, "O": -9.5}}

@@ -97,7 +97,7 @@ class Source:
         if energy is not None:
             energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         if reason := _reason_to_reject(frame, labels):
-            if reason == ISOLATED and n == 1 and energy is not None and np.isfinite(energy):
+            if reason == ISOLATED and n == 1 and energy is not None:
                 self.isolated.add(int(frame.numbers[0]), energy)
             return RejectedFrame(str(path), number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
