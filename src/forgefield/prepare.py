@@ -28,6 +28,7 @@ from forgefield.files import read_json, sha256_of, write_json
 from forgefield.models.foundation import import_model
 from forgefield.models.inference import Engine, fastest_engine
 from forgefield.models.potential import Potential, load_potential, save_potential
+from forgefield.statistics import log_lines
 from forgefield.statistics.compute import compute_statistics, require_known_elements
 
 WEIGHTS = ("model.json", "weights.safetensors")
@@ -82,7 +83,8 @@ def _prepare_data(record: Path, config: Config, run: RunConfig, paths: RunPaths)
         return None
     dataset = config.datasets[run.dataset]
     files = dataset_files(run.dataset, dataset)
-    made = _made_from(dataset, *files.values())
+    listed = [Path(dataset.split.file).expanduser()] if dataset.split.file else []
+    made = _made_from(dataset, *files.values(), listed)
     if not _is_due(record, paths.data, made):
         return None
     _apart(_make_data, run.dataset, dataset, files, paths.data)
@@ -189,7 +191,10 @@ def _make_statistics(data: Path, foundation: Path, config: StatisticsConfig, out
         from forgefield.trainers.runtime import configure_jax
 
         configure_jax(precision="float64")
-    write_json(output, compute_statistics(data / "train.h5", foundation, config, engine))
+    content = compute_statistics(data / "train.h5", foundation, config, engine)
+    write_json(output, content)
+    for line in log_lines(content):
+        print(line)
 
 
 def _statistics_engine(run: RunConfig, train: Path) -> Engine:

@@ -15,6 +15,7 @@ from forgefield.data.store import Store
 from forgefield.errors import FrameError, UserError
 from forgefield.models.inference import Engine, predict
 from forgefield.models.potential import Potential, load_potential
+from forgefield.statistics.choice import given_shifts
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
 from forgefield.statistics.shifts import composition
 from forgefield.statistics.summarize import summarize
@@ -48,14 +49,15 @@ def compute_statistics(
         engine: which computes the model's predictions.
 
     Raises:
-        UserError: an element of the data is unknown to the model, its energy is not finite or beyond all measure, or
-            no two atoms are near each other.
+        UserError: an element of the data is unknown to the model or has no energy shift where the config gives them,
+            the model's energy is not finite or beyond all measure, or no two atoms are near each other.
     """
     potential = load_potential(model_dir)
     with Store(train) as store:
         require_known_elements(store, potential, model_dir)
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
+        given = given_shifts(config, store, potential)
         with placed(store.places):
             table = np.fromiter(_rows(store, potential, elements, engine), dtype=columns)
             _require_moderate(table)
@@ -64,7 +66,7 @@ def compute_statistics(
             f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
             "look at units.length of the dataset, or choose a model with a larger cutoff"
         )
-    return summarize(table, elements, potential, config.outlier_threshold)
+    return summarize(table, elements, potential, config, given)
 
 
 def require_known_elements(store: Store, potential: Potential, model_dir: Path) -> None:

@@ -12,11 +12,15 @@ from forgefield.data.checks import check_structure
 from forgefield.data.places import Places
 from forgefield.data.sources.ase_files import ase_format, read_ase
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
+from forgefield.data.sources.groups import Groups
+from forgefield.data.sources.isolated import IsolatedAtoms
 from forgefield.data.sources.labels import LabelKeys
-from forgefield.data.sources.npz import UNIT_KEYS, is_npz, read_npz, stated_units
+from forgefield.data.sources.npz import is_npz, read_npz, stated_units
+from forgefield.data.sources.units import units_of_file, units_of_format
+from forgefield.data.sources.weights import Weights
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.units import Factors, Units, energy_unit, length_unit
+from forgefield.units import Factors, Units
 
 
 class Source:
@@ -29,7 +33,9 @@ class Source:
     Attributes:
         files: for each file read so far its path, format, units, the number of its first frame in the whole source, and
             how many there are.
-        keys: which key holds which label, complete once the frames are used up.
+        keys, weights: which key holds which label and weight, complete once the frames are used up.
+        groups: which structures belong together in its split.
+        isolated: energies of isolated atoms, which are among the rejected frames.
         warnings: what a user should know, one line each.
 
     Raises:
@@ -40,6 +46,9 @@ class Source:
         self._config, self._paths = config, list(paths)
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
+        self.weights = Weights(config.keys)
+        self.groups = Groups(config.split)
+        self.isolated = IsolatedAtoms()
         self.warnings: list[str] = []
         self._without_volume = 0
 
@@ -71,6 +80,8 @@ class Source:
                 {"path": str(path), "format": form, "units": units, "first_frame": first, "frames": number + 1}
             )
         self.keys.check(self.name)
+        self.weights.check(self.name, self.keys.seen)
+        self.warnings += self.isolated.warnings()
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
 
@@ -81,24 +92,9 @@ class Source:
         return ase_format(path, name)
 
     def _units(self, path: Path, form: str) -> Units:
-        """The file's units: an npz file must state them or the config does; ASE's own are eV and Å."""
-        if form != "npz":
-            return self._config.units.or_else(Units())
-        stated = {}
-        for kind, word in stated_units(path).items():
-            try:
-                stated[kind] = {"energy": energy_unit, "length": length_unit}[kind](word)
-            except UserError as error:
-                raise UserError(f"{path}: {error}") from None
-        for key, kind in UNIT_KEYS.items():
-            configured, in_file = getattr(self._config.units, kind), stated.get(kind)
-            if configured and in_file and configured != in_file:
-                raise UserError(
-                    f"{path}: {key} in the file is {in_file}, but units.{kind} is {configured}; correct one"
-                )
-            if not configured and not in_file:
-                raise UserError(f"{path}: an npz file without units; set units.{kind}, such as {_EXAMPLE[kind]}")
-        return self._config.units.or_else(Units(**(_EXAMPLE | stated)))
+        if form == "npz":
+            return units_of_file(path, self._config.units, stated_units(path), None)
+        return units_of_file(path, self._config.units, units_of_format(form), Units())
 
     def _convert(
         self, frame: RawFrame, path: Path, number: int, index: int, factors: Factors
@@ -106,23 +102,29 @@ class Source:
         where = f"{path}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
+        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
+        if energy is not None:
+            energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         if reason := _reason_to_reject(frame, labels):
+            if reason == ISOLATED and n == 1 and energy is not None:
+                self.isolated.add(int(frame.numbers[0]), energy)
             return RejectedFrame(str(path), number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
-        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
         forces = _array(labels.get("forces"), where, "forces", [(n, 3)])
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),
             positions=np.asarray(frame.positions, float) * factors.length,
             cell=cell,
             pbc=pbc,
-            energy=None if energy is None else float(energy.item()) * factors.energy,
-            forces=None if forces is None else forces * factors.forces,
+            energy=energy,
+            forces=None if forces is None else forces * (factors.forces * self.keys.signs["forces"]),
             virial=self._virial(labels, where, cell, pbc, factors),
             source_index=index,
+            **self.weights.pick(frame, where),
         )
         check_structure(structure, where)
+        self.groups.add(frame, path, where)
         return structure
 
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
@@ -135,20 +137,20 @@ class Source:
             self._without_volume += 1
             return None
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
-        full = (full + full.T) / 2
+        full = self.keys.signs[label] * (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
 
 
-_EXAMPLE = {"energy": "kcal/mol", "length": "angstrom"}
+ISOLATED = "isolated atom"
 
 
 def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
     if len(frame.numbers) == 0:
         return "no atoms"
     if str(frame.values.get("config_type", "")).casefold() == "isolatedatom":
-        return "isolated atom"
+        return ISOLATED
     if len(frame.numbers) == 1 and not np.any(frame.pbc):
-        return "isolated atom"
+        return ISOLATED
     if not labels:
         return "no labels"
     return None

@@ -11,7 +11,7 @@ from forgefield.data.sources.frames import RawFrame
 from forgefield.data.sources.npz import is_npz, read_npz, stated_units
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError, named
-from forgefield.units import LENGTH_UNITS, length_unit
+from forgefield.units import LENGTH_UNITS, unit_name
 
 SAVE_ANOTHER = "save it as extended XYZ (.extxyz), or in another format that ASE recognizes by itself, such as .traj"
 
@@ -51,7 +51,7 @@ def _frames(path: Path) -> Iterator[RawFrame]:
 def _unit(path: Path, given: str | None) -> str:
     stated = stated_units(path, SAVE_ANOTHER).get("length") if is_npz(path) else None
     with named(path):
-        found = {length_unit(word) for word in (given, stated) if word is not None}
+        found = {unit_name("length", word) for word in (given, stated) if word is not None}
     if len(found) > 1:
         raise UserError(f"{path}: r_unit in the file is {stated}, but the unit given is {given}; correct one")
     if not found and is_npz(path):
