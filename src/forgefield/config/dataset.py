@@ -213,8 +213,13 @@ class DatasetConfig(Section):
     names its own."""
 
     format: str = "auto"
-    """`auto` (by name and content), `npz` (sGDML or rMD17), or the name of a format that ASE reads, such as `extxyz` or
+    """`auto` (by name and content), `npz` (sGDML or rMD17), `hdf5` (a group for each structure, molecule or number of
+    atoms), `mace-hdf5`, `deepmd`, `deepmd-hdf5`, `cp2k`, or the name of a format that ASE reads, such as `extxyz` or
     `vasp-out`."""
+
+    keep_unconverged: bool = False
+    """Keep frames of which a program's output says that the calculation did not converge. Otherwise they are left out
+    and counted."""
 
     units: SourceUnits = SourceUnits()
     """Units of the source."""

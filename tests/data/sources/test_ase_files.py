@@ -259,7 +259,7 @@ def test_a_file_of_no_known_format(read, tmp_path):
 
 def test_a_format_nobody_knows(frames, read, tmp_path):
     ase.io.write(tmp_path / "a.xyz", frames)
-    with pytest.raises(UserError, match="format 'extxzy': unknown to ASE; did you mean 'extxyz'"):
+    with pytest.raises(UserError, match="format 'extxzy': unknown; did you mean 'extxyz'"):
         read(tmp_path / "a.xyz", format="extxzy")
 
 

@@ -9,13 +9,14 @@ from ase.stress import voigt_6_to_full_3x3_stress
 
 from forgefield.config.dataset import DatasetConfig
 from forgefield.data.checks import check_structure
-from forgefield.data.sources.ase_files import ase_format, read_ase
-from forgefield.data.sources.frames import RawFrame, RejectedFrame
+from forgefield.data.sources.archives import plain_files
+from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
+from forgefield.data.sources.frames import RawFrame, ReadOptions, RejectedFrame
 from forgefield.data.sources.labels import LabelKeys
-from forgefield.data.sources.npz import UNIT_KEYS, is_npz, read_npz, stated_units
+from forgefield.data.sources.stated import resolve_units
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.units import Factors, Units, energy_unit, length_unit
+from forgefield.units import Factors, Units
 
 
 class Source:
@@ -39,6 +40,7 @@ class Source:
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
         self.warnings: list[str] = []
+        self._options = ReadOptions(self.keys.may_hold, self.warnings)
         self._without_volume = 0
 
     @property
@@ -50,55 +52,40 @@ class Source:
     def __iter__(self) -> Iterator[Structure | RejectedFrame]:
         index = 0
         for path in self._paths:
-            form = self._format(path)
-            units = self._units(path, form)
-            factors = units.factors(Units())
-            frames = read_npz(path, self.keys.may_hold) if form == "npz" else read_ase(path, form, self.warnings)
-            number = -1
-            for number, frame in enumerate(frames):
-                yield self._convert(frame, path, number, index, factors)
-                index += 1
-            if number < 0:
-                raise UserError(f"{path}: no frames in it (read as {form}); set `format` if it is of another one")
-            self.files.append({"path": str(path), "format": form, "units": units, "frames": number + 1})
+            first, entry = index, None
+            for name, plain in plain_files(path):
+                form, units = self._opened(name, plain)
+                if entry not in (None, entry := {"path": str(path), "format": form.name, "units": units}):
+                    raise UserError(f"{name}: of another format or in other units than the files before; unpack {path}")
+                frames, factors = read_frames(name, plain, form, self._options), units.factors(Units())
+                number = -1
+                for number, frame in enumerate(frames):
+                    yield self._convert(frame, name, number, index, factors)
+                    index += 1
+                if number < 0:
+                    raise UserError(
+                        f"{name}: no frames in it (read as {form.name}); set `format` if it is of another one"
+                    )
+            self.files.append(entry | {"frames": index - first})
         self.keys.check(self.name)
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
 
-    def _format(self, path: Path) -> str:
-        name = self._config.format
-        if name == "npz" or (name == "auto" and is_npz(path)):
-            return "npz"
-        return ase_format(path, name)
-
-    def _units(self, path: Path, form: str) -> Units:
-        """The file's units: an npz file must state them or the config does; ASE's own are eV and Å."""
-        if form != "npz":
-            return self._config.units.or_else(Units())
-        stated = {}
-        for kind, word in stated_units(path).items():
-            try:
-                stated[kind] = {"energy": energy_unit, "length": length_unit}[kind](word)
-            except UserError as error:
-                raise UserError(f"{path}: {error}") from None
-        for key, kind in UNIT_KEYS.items():
-            configured, in_file = getattr(self._config.units, kind), stated.get(kind)
-            if configured and in_file and configured != in_file:
-                raise UserError(
-                    f"{path}: {key} in the file is {in_file}, but units.{kind} is {configured}; correct one"
-                )
-            if not configured and not in_file:
-                raise UserError(f"{path}: an npz file without units; set units.{kind}, such as {_EXAMPLE[kind]}")
-        return self._config.units.or_else(Units(**(_EXAMPLE | stated)))
+    def _opened(self, name: str, plain: Path) -> tuple[Format, Units]:
+        """Format and units of a file that messages call ``name``."""
+        with named_as(plain, name, self._options):
+            form = find_format(plain, self._config.format, self._options)
+            return form, resolve_units(plain, form, self._config.units, self._options)
 
     def _convert(
-        self, frame: RawFrame, path: Path, number: int, index: int, factors: Factors
+        self, frame: RawFrame, file: str, number: int, index: int, factors: Factors
     ) -> Structure | RejectedFrame:
-        where = f"{path}, frame {number}"
+        where = f"{file}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
-        if reason := _reason_to_reject(frame, labels):
-            return RejectedFrame(str(path), number, index, reason)
+        unconverged = None if self._config.keep_unconverged else frame.unconverged
+        if reason := _reason_to_reject(frame, labels) or unconverged:
+            return RejectedFrame(file, number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
         energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
@@ -128,9 +115,6 @@ class Source:
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
         full = (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
-
-
-_EXAMPLE = {"energy": "kcal/mol", "length": "angstrom"}
 
 
 def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
