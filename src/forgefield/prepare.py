@@ -15,7 +15,6 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-import h5py
 from pydantic import BaseModel
 
 from forgefield.config import Config, DatasetConfig, ModelConfig, RunConfig
@@ -23,7 +22,7 @@ from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.convert import convert_dataset
 from forgefield.data.sources import find_files
 from forgefield.data.splits import PARTS
-from forgefield.data.store import Store
+from forgefield.data.store import Store, is_store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
 from forgefield.models.potential import load_potential, save_potential
@@ -108,7 +107,7 @@ def _data_files(dataset: DatasetConfig) -> dict[str, list[Path]]:
 
 def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], output: Path) -> None:
     """Convert reference files; link stores, which are as they should be."""
-    stores = {part: [path for path in paths if h5py.is_hdf5(path)] for part, paths in files.items()}
+    stores = {part: [path for path in paths if is_store(path)] for part, paths in files.items()}
     if not any(stores.values()):
         convert_dataset(name, dataset, output, complete=True)
         return
