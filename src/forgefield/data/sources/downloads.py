@@ -1,6 +1,6 @@
 """Files from the internet: loaded once, checked by their sha256, kept under results/downloads.
 
-A load that was cut off is continued where the sha256 is listed: nothing else would tell that both parts are of one file.
+A load that was cut off is continued where the sha256 is listed: only that would tell that both parts are of one file.
 """
 
 import fcntl
@@ -65,7 +65,7 @@ def _load(url: str, path: Path, sha256: str | None) -> None:
         try:
             _append(url, path, file, start=file.tell() if sha256 else 0)
         except BaseException:
-            if sha256 is None or part.stat().st_size == 0:
+            if sha256 is None or file.tell() == 0:
                 part.unlink()
             raise
         if sha256 not in (None, found := sha256_of(part)):
