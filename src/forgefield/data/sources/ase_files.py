@@ -92,7 +92,7 @@ def _raw(atoms: ase.Atoms, unconverged: str | None) -> RawFrame:
 
 def _package(error: ImportError) -> str:
     """What to install for a format of which ASE has no more than the name."""
-    package = {"ase_db_backends": "ase-db-backends"}.get(error.name or "", error.name)
+    package = (error.name or str(error)).split(".")[0].replace("_", "-")
     return f"reading it needs the package {package}; pip install {package}"
 
 
