@@ -1,4 +1,5 @@
 import ase.units
+import numpy as np
 import pytest
 import scipy.constants
 
@@ -69,10 +70,37 @@ def test_usual_spellings_of_stress(word):
     assert Units(stress=word).stress == "eV/angstrom^3"
 
 
+@pytest.mark.parametrize("word", ["hartree/bohr", "Ha/Bohr", "Eh a0^-1", "hartree bohr-1"])
+def test_usual_spellings_of_forces(word):
+    assert Units(forces=word).forces == "hartree/bohr"
+
+
+@pytest.mark.parametrize("word", ["kcal/mol/Å", "kcal mol^-1 Ang^-1", "KCAL/MOL/angstrom"])
+def test_usual_spellings_of_forces_per_mole(word):
+    assert Units(forces=word).forces == "kcal/mol/angstrom"
+
+
+def test_forces_and_virials_in_their_own_units():
+    factors = Units("hartree", "angstrom", forces="hartree/bohr", virial="eV").factors(Units())
+    assert (factors.energy, factors.virial) == (HARTREE, 1)
+    assert factors.forces == pytest.approx(ase.units.Hartree / ase.units.Bohr, rel=4e-8)
+
+
+SYSTEMS = [Units(energy, length) for energy in ENERGY_UNITS for length in LENGTH_UNITS]
+
+
+@pytest.mark.parametrize("units", [*SYSTEMS, Units("hartree", "angstrom", "bar", "hartree/bohr", "kcal/mol")])
+def test_round_trips_keep_energies_to_1e12_and_forces_to_1e10(units):
+    energy, forces = -1.234567890123456e6, np.random.default_rng(0).normal(size=(100, 3))
+    there, back = Units().factors(units), units.factors(Units())
+    assert energy * there.energy * back.energy == pytest.approx(energy, rel=1e-12, abs=0)
+    np.testing.assert_allclose(forces * there.forces * back.forces, forces, rtol=1e-10, atol=0)
+
+
 def test_json_round_trip():
-    for units in (Units(), Units("kJ/mol", "nm", "GPa")):
+    for units in (Units(), Units("kJ/mol", "nm", "GPa", "hartree/bohr", "eV")):
         assert Units.from_json(units.to_json()) == units
-    assert Units().to_json() == '{"energy": "eV", "length": "angstrom", "stress": null}'
+    assert Units().to_json() == '{"energy": "eV", "length": "angstrom"}'
 
 
 @pytest.mark.parametrize(
@@ -94,6 +122,9 @@ def test_json_of_something_else_is_refused(text):
         ({"stress": "GPA/m"}, "unknown stress unit 'GPA/m'; did you mean 'GPa'"),
         ({"stress": "eV/Parsec^3"}, "unknown stress unit 'eV/Parsec\\^3'"),
         ({"stress": "mPa"}, "unknown stress unit 'mPa'; did you mean 'MPa'"),
+        ({"forces": "hartree/boor"}, "unknown forces unit 'hartree/boor'; did you mean 'hartree/bohr'"),
+        ({"forces": "kcal/mol"}, "unknown forces unit 'kcal/mol'"),
+        ({"virial": "GPa"}, "unknown virial unit 'GPa'"),
         ({"stress": ""}, "unknown stress unit ''"),
     ],
 )

@@ -60,7 +60,8 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
     dataset, model = config.datasets[run.dataset], config.models[run.model]
     if "data" not in paths.given:
         files = _data_files(dataset)
-        made = _made_from(dataset, *files.values())
+        listed = [Path(dataset.split.file).expanduser()] if dataset.split.file else []
+        made = _made_from(dataset, *files.values(), listed)
         _make(record, paths.data, made, lambda: _make_data(run.dataset, dataset, files, paths.data))
     if "model" not in paths.given:
         made = _made_from(model, _foundation_files(model))

@@ -1,4 +1,4 @@
-"""Units of energy, length and stress, and the factors between them.
+"""Units of energy, length, forces, stress and virials, and the factors between them.
 
 Constants: the SI definitions of the electronvolt and the mole (exact) and the CODATA 2022 values of the hartree and the
 bohr (https://physics.nist.gov/cuu/Constants). ASE keeps CODATA 2014 values, which differ by less than 2e-8 relative.
@@ -32,10 +32,25 @@ ENERGY_UNITS: dict[str, float] = {
 LENGTH_UNITS: dict[str, float] = {"angstrom": 1.0, "nm": 10.0, "bohr": BOHR}
 """Name -> value in Å."""
 
+FORCE_UNITS: dict[str, float] = {
+    f"{energy}/{length}": e / x for energy, e in ENERGY_UNITS.items() for length, x in LENGTH_UNITS.items()
+}
+"""Name -> value in eV/Å."""
+
+PRESSURES = {"Pa": 1.0, "MPa": 1e6, "GPa": 1e9, "bar": 1e5, "kbar": 1e8, "atm": 101325.0}  # Pa
 STRESS_UNITS: dict[str, float] = {
     f"{energy}/{length}^3": e / x**3 for energy, e in ENERGY_UNITS.items() for length, x in LENGTH_UNITS.items()
-} | {"GPa": 1e9 * PASCAL, "MPa": 1e6 * PASCAL, "kbar": 1e8 * PASCAL, "bar": 1e5 * PASCAL, "Pa": PASCAL}
+} | {name: value * PASCAL for name, value in PRESSURES.items()}
 """Name -> value in eV/Å^3."""
+
+UNITS: dict[str, dict[str, float]] = {
+    "energy": ENERGY_UNITS,
+    "length": LENGTH_UNITS,
+    "forces": FORCE_UNITS,
+    "virial": ENERGY_UNITS,
+    "stress": STRESS_UNITS,
+}
+"""Kind of quantity -> the units it may have."""
 
 ALIASES: dict[str, str] = {
     "electronvolt": "eV",
@@ -65,12 +80,14 @@ class Factors:
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a set of structures. Forces are in energy/length and virials in the energy unit.
+    """The units of a set of structures.
 
     Args:
         energy: a name in :data:`ENERGY_UNITS`, or a usual other spelling of it, which is replaced by the name.
         length: likewise in :data:`LENGTH_UNITS`.
         stress: likewise in :data:`STRESS_UNITS`; None means energy/length^3.
+        forces: likewise in :data:`FORCE_UNITS`; None means energy/length.
+        virial: likewise in :data:`ENERGY_UNITS`; None means the unit of energy.
 
     Raises:
         UserError: a unit is unknown; the message names it and the nearest known one.
@@ -79,26 +96,34 @@ class Units:
     energy: str = "eV"
     length: str = "angstrom"
     stress: str | None = None
+    forces: str | None = None
+    virial: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "energy", energy_unit(self.energy))
-        object.__setattr__(self, "length", length_unit(self.length))
-        if self.stress is not None:
-            object.__setattr__(self, "stress", stress_unit(self.stress))
+        for kind, word in asdict(self).items():
+            if word is not None:
+                object.__setattr__(self, kind, unit_name(kind, word))
+
+    def name(self, kind: str) -> str:
+        """The unit of energy, length, stress, forces or virial, also where it follows from others."""
+        derived = {
+            "stress": f"{self.energy}/{self.length}^3",
+            "forces": f"{self.energy}/{self.length}",
+            "virial": self.energy,
+        }
+        return getattr(self, kind) or derived[kind]
+
+    def names(self) -> dict[str, str]:
+        """The unit of every kind of quantity."""
+        return {kind: self.name(kind) for kind in UNITS}
 
     def factors(self, to: "Units") -> Factors:
         """The factors that convert numbers in these units to the units ``to``."""
-        energy = ENERGY_UNITS[self.energy] / ENERGY_UNITS[to.energy]
-        length = LENGTH_UNITS[self.length] / LENGTH_UNITS[to.length]
-        stress = self._stress_value() / to._stress_value()
-        return Factors(energy=energy, length=length, forces=energy / length, virial=energy, stress=stress)
-
-    def _stress_value(self) -> float:
-        return STRESS_UNITS[self.stress or f"{self.energy}/{self.length}^3"]
+        return Factors(**{kind: table[self.name(kind)] / table[to.name(kind)] for kind, table in UNITS.items()})
 
     def to_json(self) -> str:
         """JSON text that :meth:`from_json` reads."""
-        return json.dumps(asdict(self))
+        return json.dumps({kind: word for kind, word in asdict(self).items() if word})
 
     @classmethod
     def from_json(cls, text: str) -> "Units":
@@ -109,34 +134,24 @@ class Units:
         """
         try:
             content = json.loads(text)
-            return cls(content["energy"], content["length"], content.get("stress"))
+            optional = {kind: content.get(kind) for kind in ("stress", "forces", "virial")}
+            return cls(content["energy"], content["length"], **optional)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise UserError(f"units {text!r}: not readable; expected JSON such as {cls().to_json()}") from None
 
 
-def energy_unit(word: str) -> str:
-    """The name in :data:`ENERGY_UNITS` that ``word`` spells; UserError if none."""
-    return _named("energy", word, ENERGY_UNITS)
+def unit_name(kind: str, word: str) -> str:
+    """The name in ``UNITS[kind]`` that ``word`` spells.
 
-
-def length_unit(word: str) -> str:
-    """The name in :data:`LENGTH_UNITS` that ``word`` spells; UserError if none."""
-    return _named("length", word, LENGTH_UNITS)
-
-
-def stress_unit(word: str) -> str:
-    """The name in :data:`STRESS_UNITS` that ``word`` spells; UserError if none."""
-    return _named("stress", word, STRESS_UNITS)
-
-
-def _named(kind: str, word: str, units: dict[str, float]) -> str:
-    name = _plain(word)
+    Raises:
+        UserError: it spells none; the message names the nearest.
+    """
+    units, name = UNITS[kind], _plain(word)
     if name not in units:
-        energy, slash, volume = name.rpartition("/")
-        if slash and volume.endswith("^3"):
-            name = f"{_known(energy, ENERGY_UNITS)}/{_known(volume.removesuffix('^3'), LENGTH_UNITS)}^3"
-        else:
-            name = _known(name, units)
+        energy, slash, length = name.rpartition("/")
+        power = "^3" if length.endswith("^3") else ""
+        quotient = f"{_known(energy, ENERGY_UNITS)}/{_known(length.removesuffix('^3'), LENGTH_UNITS)}{power}"
+        name = quotient if slash and quotient in units else _known(name, units)
     if name not in units:
         nearest = _nearest(name, units)
         raise UserError(f"unknown {kind} unit {word!r}; did you mean {nearest!r}? Known: {', '.join(units)}")

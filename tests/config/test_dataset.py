@@ -8,7 +8,6 @@ from forgefield.units import Units
 def test_a_source_is_enough():
     config = DatasetConfig(source="a.npz")
     assert config.source == ["a.npz"]
-    assert config.units.or_else(Units("hartree", "bohr")) == Units("hartree", "bohr")
     assert config.store.units.as_units() == Units("kJ/mol", "nm")
     assert config.split.shares == {"train": 0.8, "valid": 0.1, "test": 0.1}
 
@@ -19,11 +18,6 @@ def test_downloads_stand_beside_paths_and_survive_json():
     assert config.source == ["a.npz", Download(url=download["url"], sha256="0a" * 32)]
     assert DatasetConfig(source=download).source == config.source[1:]
     assert DatasetConfig.model_validate(config.model_dump(mode="json")) == config
-
-
-def test_given_units_win_over_those_of_the_file_and_get_their_usual_name():
-    config = DatasetConfig(source="a.npz", units={"energy": "kcal mol^-1", "stress": "GPA"})
-    assert config.units.or_else(Units("eV", "bohr")) == Units("kcal/mol", "bohr", "GPa")
 
 
 @pytest.mark.parametrize(("given", "read"), [("400", 400), ("1e-1", 0.1), (400.0, 400), (2, 2), (0.999, 0.999)])
@@ -48,6 +42,10 @@ def test_neither_count_nor_fraction(mistake, share):
     ("override", "message"),
     [
         ("split.train=0.9", "split: the fractions of train, valid and test add up to 1.1; expected at most 1"),
+        ("split.method=group", "split: method group needs by; add it"),
+        ("split.method=frames", "split: method frames needs file; add it"),
+        ("split.by=file", "split: by is for method group, but method is blocks; remove by"),
+        ("split.stratify=true", "split: stratify is for method random, but method is blocks; remove stratify"),
         ("split.train=a.xyz", "split: train is a path, but method is blocks; write a number, or method: files"),
         (
             "split.method=files",

@@ -91,11 +91,15 @@ def test_periodic_without_a_volume(cell):
         check_structure(Structure(np.array([1]), np.zeros((1, 3)), cell, np.ones(3, bool)), "a.xyz, frame 0")
 
 
-def warnings_of(structure):
+def fed(structure):
     magnitudes = Magnitudes()
     for _ in range(5):
         magnitudes.add(structure)
-    return magnitudes.warnings()
+    return magnitudes
+
+
+def warnings_of(structure):
+    return fed(structure).contradictions() + fed(structure).warnings()
 
 
 def test_plausible_magnitudes(ethanol):
@@ -121,6 +125,21 @@ def test_forces_alone_are_evidence(ethanol):
 def test_lengths_in_another_unit_read_as_angstrom(ethanol, factor, found):
     (warning,) = warnings_of(replace(ethanol, positions=ethanol.positions * factor))
     assert f"nearest neighbors are {found}" in warning
+
+
+def test_what_is_impossible_and_what_is_odd(ethanol):
+    """Total energies below all electrons' and nuclei on one another cannot be; wide distances can."""
+    assert fed(replace(ethanol, energy=ethanol.energy * KCAL)).contradictions()
+    assert fed(replace(ethanol, positions=ethanol.positions / 10)).contradictions()
+    assert not fed(replace(ethanol, positions=ethanol.positions * BOHR)).contradictions()
+
+
+def test_energies_in_hartree_read_as_ev(ethanol):
+    wrong = replace(ethanol, energy=ethanol.energy / 27.2114, forces=ethanol.forces / 27.2114)
+    (warning,) = warnings_of(wrong)
+    assert "total energies are 0.037" in warning
+    assert "hartree" in warning
+    assert warnings_of(replace(wrong, forces=ethanol.forces)) == []
 
 
 @pytest.mark.parametrize("element", ["Li", "Cs", "Fe", "W", "Pb", "C", "Si", "Ar"])
@@ -166,4 +185,5 @@ def test_real_files(shared_data, file, warns):
                 forces=results["forces"],
             )
         )
-    assert bool(magnitudes.warnings()) == warns
+    assert bool(magnitudes.contradictions()) == warns
+    assert magnitudes.warnings() == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forgefield.config.dataset import DatasetConfig
-from forgefield.data.convert import convert_dataset, ranges
+from forgefield.data.convert import convert_dataset
 from forgefield.data.store import Store
 from forgefield.errors import UserError
 from forgefield.files import sha256_of
@@ -81,11 +81,18 @@ def test_report(source, output):
     assert report["dataset"] == "water"
     (file,) = report["sources"]
     assert (file["path"], file["format"], file["frames"], file["first_frame"]) == (str(source), "extxyz", 20, 0)
-    assert file["units"] == {"energy": "eV", "length": "angstrom", "stress": None}
+    assert file["units"] == {
+        "energy": "eV",
+        "length": "angstrom",
+        "forces": "eV/angstrom",
+        "stress": "eV/angstrom^3",
+        "virial": "eV",
+    }
     assert file["factors_to_store"]["energy"] == pytest.approx(96.48533212)
     assert file["factors_to_store"]["length"] == 0.1
     assert file["factors_to_store"]["forces"] == pytest.approx(964.8533212)
-    assert report["store"] == {"units": {"energy": "kJ/mol", "length": "nm", "stress": None}, "dtype": "float64"}
+    assert report["store"]["units"]["forces"] == "kJ/mol/nm"
+    assert report["store"] | {"units": 0} == {"units": 0, "dtype": "float64"}
     assert report["keys"] == {"energy": "dft_energy", "forces": "dft_forces"}
     assert report["keys_not_read"] == ["config_type"]
     assert report["frames"] == {"read": 20, "usable": 19, "rejected": 1, "in_no_part": 0}
@@ -173,12 +180,22 @@ def test_virials_are_stored_for_all_parts_where_some_frame_has_one(source, outpu
         np.testing.assert_allclose(store.read([0])[0].virial, np.eye(3), rtol=1e-12)
 
 
-def test_kcal_read_as_ev_warns_with_the_evidence(shared_data, output, capsys):
-    report = convert(shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz", output)
+def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsys):
+    path = shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz"
+    with pytest.raises(UserError, match=r"kcal.xyz: energies .* 23.2 times .* 26.3 eV/Å.*; if they are right, set tr"):
+        convert(path, output)
+    assert not any(output.parent.iterdir())
+    report = convert(path, output, trust_units=True)
     (warning,) = report["warnings"]
     assert "23.2 times" in warning
-    assert "RMS is 26.3 eV/Å" in warning
     assert capsys.readouterr().err == f"warning: dataset water: {warning}\n"
+
+
+def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(shared_data, output):
+    path, units = shared_data / "npz/md17_ethanol_2000.npz", {"energy": "kcal/mol", "length": "angstrom"}
+    with pytest.raises(UserError, match=r"2000.npz: .* by 0.0434.* or units: {energy: kcal/mol, forces: kcal/mol/angs"):
+        convert(path, output, units=units | {"forces": "eV/angstrom"})
+    assert convert(path, output, units="md17")["warnings"] == []
 
 
 def test_kcal_read_as_kcal_does_not(shared_data, output):
@@ -282,5 +299,68 @@ def test_real_ragged_set(shared_data, output):
             assert s.energy == pytest.approx(expected.info["energy_xtb"], rel=1e-13)
 
 
-def test_ranges():
-    assert ranges(np.array([0, 1, 2, 4, 6, 7])) == "0-2, 4, 6-7"
+def test_a_split_is_reproduced_from_its_report(source, output, tmp_path):
+    convert(source, output, split={"method": "random", "seed": 3})
+    split = {"method": "frames", "file": str(output / "conversion.json")}
+    convert(source, tmp_path / "again", split=split)
+    for part in ("train", "valid", "test"):
+        with Store(output / f"{part}.h5") as first, Store(tmp_path / f"again/{part}.h5") as again:
+            assert [s.source_index for s in first.read(slice(None))] == [
+                s.source_index for s in again.read(slice(None))
+            ]
+
+
+def test_split_by_a_key_of_the_source(source, output, frames):
+    for i, atoms in enumerate(frames):
+        atoms.info["molecule"] = f"number {i // 4}"
+    ase.io.write(source, frames)
+    report = convert(source, output, split={"method": "group", "by": "molecule"})
+    assert report["split"]["by"] == "molecule"
+    assert "molecule" not in report["keys_not_read"]
+    groups = []
+    for part in ("train", "valid", "test"):
+        with Store(output / f"{part}.h5") as store:
+            groups.append({s.source_index // 4 for s in store.read(slice(None))})
+    assert sum(map(len, groups)) == 5 == len(set.union(*groups))
+
+
+@pytest.mark.parametrize("by", ["composition", "file"])
+def test_split_by_what_every_frame_has(tmp_path, output, by):
+    for i, symbols in enumerate(["OHH", "OC", "CHHHH"]):
+        ase.io.write(tmp_path / f"{i}.xyz", [molecule(10 * i + j, symbols) for j in range(4)])
+    report = convert(tmp_path / "*.xyz", output, split={"method": "group", "by": by})
+    assert [report["split"][part]["structures"] for part in ("train", "valid", "test")] == [4, 4, 4]
+
+
+def test_split_by_a_key_that_is_not_there(source, output):
+    with pytest.raises(UserError, match=r"a.xyz, frame 0: no colour, which is split.by; choose composition, file or a"):
+        convert(source, output, split={"method": "group", "by": "colour"})
+
+
+def test_stratified_split(source, output):
+    report = convert(
+        source, output, split={"method": "random", "stratify": True, "train": 0.6, "valid": 0.2, "test": 0.2}
+    )
+    assert report["split"]["stratify"] is True
+    with Store(output / "test.h5") as store:
+        assert {len(s) for s in store.read(slice(None))} == {2, 3}
+
+
+def test_isolated_atoms_become_energies_of_elements(source, output, frames):
+    frames += [ase.Atoms("O", info={"config_type": "IsolatedAtom", "dft_energy": e}) for e in (-9.5, -9.2)]
+    frames += [ase.Atoms("H", info={"dft_energy": -1.5})]
+    ase.io.write(source, frames)
+    report = convert(source, output)
+    assert report["isolated_atoms"] == {"unit": "eV", "energies": {"H": -1.5, "O": -9.5}}
+    assert report["warnings"] == ["isolated atoms with several energies: O; the lowest is taken"]
+    with Store(output / "train.h5") as store:
+        assert json.loads(store.attributes["isolated_atoms"]) == report["isolated_atoms"]
+
+
+def test_repeated_frames_and_leaks_are_reported(source, output, frames):
+    frames[19], frames[7] = frames[4], frames[5]
+    ase.io.write(source, frames)
+    report = convert(source, output)
+    assert report["repeated_frames"]["groups"] == [[4, 19], [5, 7]]
+    assert report["repeated_frames"]["between_parts"] == {"train and test": {"count": 1, "frames": [[4, 19]]}}
+    assert "in two parts of the split: 1 in train and test (frames 4 and 19)" in report["warnings"][0]

@@ -64,10 +64,11 @@ def settings(stage, name):
 
 
 def source_files(wildcards):
-    """The files that a dataset is converted from; its conversion loads those from the internet."""
+    """The files that a dataset is converted and split from; its conversion loads those from the internet."""
     dataset = CONFIG.datasets[wildcards.dataset]
     sources = dataset.source or sum(dataset.split.shares.values(), [])
     paths = [source for source in sources if isinstance(source, str)]
+    paths += [dataset.split.file] if dataset.split.file else []
     with reported_errors():
         found = find_files(paths) if paths else []
     return [file for path in found for file in files_in(path)]

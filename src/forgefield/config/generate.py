@@ -92,10 +92,15 @@ def _sections(prefix: str, section: dict[str, Any], schema: dict[str, Any]) -> I
     """The sections inside one, by their full key."""
     for name, field in section["properties"].items():
         key = f"{prefix}.{name}" if prefix else name
-        if "$ref" in field:
-            yield key, schema["$defs"][field["$ref"].rpartition("/")[2]]
+        if ref := _reference(field):
+            yield key, schema["$defs"][ref.rpartition("/")[2]]
         elif "$ref" in (entry := _entry_schema(field)):
             yield f"{key}.NAME", schema["$defs"][entry["$ref"].rpartition("/")[2]]
+
+
+def _reference(field: dict[str, Any]) -> str | None:
+    """Where the schema of a section is, which a name may stand for."""
+    return next((option["$ref"] for option in [field, *field.get("anyOf", [])] if "$ref" in option), None)
 
 
 def _entry_schema(field: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def _entry_schema(field: dict[str, Any]) -> dict[str, Any]:
 
 def _row(prefix: str, name: str, field: dict[str, Any]) -> str:
     meaning = " ".join(field["description"].split())
-    is_section = "$ref" in field or "$ref" in _entry_schema(field)
+    is_section = _reference(field) or "$ref" in _entry_schema(field)
     kind = "section" if is_section else _kind(field).replace("|", "\\|")
     default = "" if is_section else f"`{_plain(field['default'])}`"
     return f"| `{name}` | {kind} | {default} | {meaning} |"

@@ -11,7 +11,9 @@ from forgefield.units import HARTREE
 
 ONE_POINT = 0.01  # Å; the nearest nuclei of any molecule, those of H2, are 0.74 Å apart
 HIGHEST_FORCE_RMS = 10.0  # eV/Å; by <F^2> = k T x force constant, even a C-H bond (31 eV/Å^2) would be at 37,000 K
-FARTHEST = 1.6  # times the sum of covalent radii; lengths in bohr read as Å are 1.89 times too large
+ALL_ELECTRON_HARTREE = 1.008 / HARTREE  # of semiclassical energies in eV, see Magnitudes, for first-row elements
+LOW_FORCE_RMS = 0.1  # eV/Å; molecules at room temperature have about 1
+CLOSEST, FARTHEST = 0.5, 1.6  # times the sum of covalent radii; lengths in bohr read as Å are 1.89 times too large
 NOBLE_GASES = (2, 10, 18, 36, 54, 86)
 LARGEST = 1e30  # eV and Å; its square fits float64, and in any unit it fits float32
 SAMPLE = 4  # structures whose bond lengths are looked at
@@ -93,11 +95,28 @@ class Magnitudes:
             self._sampled += 1
             self._bond_ratios += _nearest_over_radii(structure)
 
-    def warnings(self) -> list[str]:
-        """One line for each of energies and forces together, and lengths, that look as if read in a wrong unit."""
-        return [text for text in (self._energy_warning(), self._length_warning()) if text]
+    def contradictions(self) -> list[str]:
+        """One line for each of energies and forces together, and lengths, that are impossible in eV and Å."""
+        lengths = self._length_warning() if self._bond_ratio <= CLOSEST else None
+        return [text for text in (self._energies_too_large(), lengths) if text]
 
-    def _energy_warning(self) -> str | None:
+    def warnings(self) -> list[str]:
+        """One line for each that looks as if read in a wrong unit, but could be true."""
+        lengths = self._length_warning() if self._bond_ratio > CLOSEST else None
+        return [text for text in (self._energies_in_hartree(), lengths) if text]
+
+    def _energies_in_hartree(self) -> str | None:
+        if not self._energy_ratios or not self._force_rms:
+            return None
+        ratio, rms = float(np.median(self._energy_ratios)), float(np.median(self._force_rms))
+        if abs(ratio / ALL_ELECTRON_HARTREE - 1) > 0.02 or rms > LOW_FORCE_RMS:
+            return None
+        return (
+            f"energies look too small for eV: total energies are {ratio:.4f} times those of all electrons of the same "
+            f"atoms, and the forces' RMS is {rms:.2g} eV/Å; are they in hartree? Set units.energy"
+        )
+
+    def _energies_too_large(self) -> str | None:
         evidence = []
         if self._energy_ratios and (ratio := float(np.median(self._energy_ratios))) > 1.3:
             evidence.append(f"total energies are {ratio:.1f} times those of all electrons of the same atoms")
@@ -108,9 +127,13 @@ class Magnitudes:
         found = " and ".join(evidence)
         return f"energies look too large for eV: {found}; are they in kcal/mol or kJ/mol? Set units.energy"
 
+    @property
+    def _bond_ratio(self) -> float:
+        return float(np.median(self._bond_ratios)) if self._bond_ratios else 1.0
+
     def _length_warning(self) -> str | None:
-        ratio = float(np.median(self._bond_ratios)) if self._bond_ratios else 1.0
-        if 0.5 < ratio < FARTHEST:
+        ratio = self._bond_ratio
+        if CLOSEST < ratio < FARTHEST:
             return None
         found = f"{ratio:.2f}" if np.isfinite(ratio) else f"more than {FARTHEST}"
         return (

@@ -13,9 +13,12 @@ import ase.data
 import numpy as np
 
 from forgefield.config.dataset import DatasetConfig
+from forgefield.config.split import Split
+from forgefield.data.duplicates import warnings_about
 from forgefield.data.reading import Reading
 from forgefield.data.sources import Source, find_files
-from forgefield.data.splits import PARTS, split_frames
+from forgefield.data.split_files import ranges, read_split
+from forgefield.data.splits import PARTS, Parts, split_frames, split_groups, split_stratified
 from forgefield.data.spool import Spool
 from forgefield.data.store import StoreWriter
 from forgefield.errors import MachineError, UserError
@@ -65,11 +68,14 @@ def _convert_in(
 ) -> dict[str, Any]:
     """Write stores and report into a directory of their own."""
     with Spool(work) as spool:
-        reading = Reading(Source(config, list(chain(*files.values()))), spool)
+        reading = Reading(Source(config, list(chain(*files.values()))), spool, config.trust_units)
         if complete:
             reading.require_complete()
-        parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
         hashes = {str(path): sha256_of(path) for path in chain(*files.values())}
+        if config.split.method == "files":
+            parts = _split_by_files(reading, {part: len(paths) for part, paths in files.items()})
+        else:
+            parts = _split(config.split, reading, list(hashes.values()))
         for part in PARTS:
             own = {str(path): hashes[str(path)] for path in files.get(part, chain(*files.values()))}
             _write_store(work / f"{part}.h5", part, parts[part], name, config, reading, own)
@@ -78,10 +84,19 @@ def _convert_in(
     return report
 
 
-def _split(config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> dict[str, np.ndarray]:
-    """Part -> positions of its structures in the spool."""
-    if config.split.method != "files":
-        return split_frames(len(reading.spool), config.split.method, config.split.shares, config.split.seed)
+def _split(split: Split, reading: Reading, hashes: list[str]) -> Parts:
+    """Part -> positions of its structures in the spool; ``hashes`` is the sha256 of each file of the source."""
+    if split.method == "frames":
+        return read_split(Path(split.file).expanduser(), reading.indices, hashes)
+    if split.method == "group":
+        return split_groups(reading.source.groups.numbers, split.by, split.shares, split.seed)
+    if split.stratify:
+        return split_stratified(reading.source.groups.numbers, reading.sizes, split.shares, split.seed)
+    return split_frames(len(reading.spool), split.method, split.shares, split.seed)
+
+
+def _split_by_files(reading: Reading, n_files: dict[str, int]) -> Parts:
+    """The same, where each part has files of its own."""
     parts, first, file = {}, 0, 0
     for part in PARTS:
         frames = sum(f["frames"] for f in reading.source.files[file : file + n_files[part]])
@@ -108,6 +123,7 @@ def _write_store(
         "split": part,
         "source": json.dumps(list(hashes)),
         "source_sha256": json.dumps(list(hashes.values())),
+        "isolated_atoms": json.dumps({"unit": "eV", "energies": reading.source.isolated.by_symbol()}),
     }
     with StoreWriter(
         path,
@@ -135,18 +151,21 @@ def _report(
             "format": file["format"],
             "frames": file["frames"],
             "first_frame": int(start),
-            "units": asdict(file["units"]),
+            "units": file["units"].names(),
             "factors_to_store": asdict(file["units"].factors(store)),
         }
         for file, sha256, start in zip(reading.source.files, hashes, first, strict=False)
     ]
+    repeated = reading.fingerprints.repeated(reading.indices, parts)
     used = sum(len(positions) for positions in parts.values())
     return {
         "dataset": name,
         "sources": sources,
-        "store": {"units": asdict(store), "dtype": config.store.dtype},
-        "keys": reading.source.keys.found,
-        "keys_not_read": reading.source.keys.unused,
+        "store": {"units": store.names(), "dtype": config.store.dtype},
+        "keys": reading.source.keys.described | reading.source.weights.found,
+        "keys_not_read": sorted(
+            set(reading.source.keys.unused) - {*reading.source.weights.found.values(), config.split.by}
+        ),
         "frames": {
             "read": int(first[-1]),
             "usable": len(reading.sizes),
@@ -156,21 +175,17 @@ def _report(
         "labels": dict(reading.labels),
         "elements": [ase.data.chemical_symbols[z] for z in reading.elements],
         "atoms": {"least": int(reading.sizes.min()), "most": int(reading.sizes.max()), "all": int(reading.sizes.sum())},
-        "split": {"method": config.split.method, "seed": config.split.seed}
+        "split": config.split.model_dump(include={"method", "seed", "by", "stratify", "file"})
         | {part: _part_report(reading.indices[positions]) for part, positions in parts.items()},
         "rejected": [asdict(frame) for frame in reading.rejected],
-        "warnings": reading.warnings,
+        "isolated_atoms": {"unit": "eV", "energies": reading.source.isolated.by_symbol()},
+        "repeated_frames": repeated,
+        "warnings": reading.warnings + warnings_about(repeated),
     }
 
 
 def _part_report(indices: np.ndarray) -> dict[str, Any]:
     return {"structures": len(indices), "frames": ranges(indices)}
-
-
-def ranges(numbers: np.ndarray) -> str:
-    """Ascending numbers as text: 0-4, 7, 9-11."""
-    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
 def _publish(work: Path, output: Path) -> None:

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import track
 
 from forgefield.data.checks import Magnitudes
+from forgefield.data.consistency import Consistency
+from forgefield.data.duplicates import Fingerprints
 from forgefield.data.sources import RejectedFrame, Source
 from forgefield.data.spool import Spool
 from forgefield.errors import UserError
@@ -26,14 +28,19 @@ class Reading:
         labels: how many structures have an energy, forces, a virial.
         without: by label, the frame number of the first structure that lacks it.
         elements: atomic numbers that occur.
+        fingerprints: of the usable structures.
+
+    Raises:
+        UserError: no frame is usable, or the numbers contradict the units and ``trust_units`` is False.
     """
 
-    def __init__(self, source: Source, spool: Spool):
+    def __init__(self, source: Source, spool: Spool, trust_units: bool = False):
         self.source, self.spool = source, spool
         self.rejected: list[RejectedFrame] = []
         self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
         self.without: dict[str, int] = {}
         sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
+        consistency, self.fingerprints = Consistency(), Fingerprints()
         terminal = sys.stderr.isatty()
         for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
             if isinstance(item, RejectedFrame):
@@ -41,6 +48,8 @@ class Reading:
                 continue
             spool.append(item)
             magnitudes.add(item)
+            consistency.add(item)
+            self.fingerprints.add(item)
             sizes.append(len(item))
             indices.append(item.source_index)
             elements.update(item.numbers.tolist())
@@ -51,7 +60,10 @@ class Reading:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
         self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
-        self.warnings = source.warnings + magnitudes.warnings() + self._label_warnings()
+        contradictions = magnitudes.contradictions() + consistency.contradictions(source.files[0]["units"])
+        if contradictions and not trust_units:
+            raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
+        self.warnings = source.warnings + contradictions + magnitudes.warnings() + self._label_warnings()
 
     def require_complete(self) -> None:
         """Every frame has the energy and forces that others have.

@@ -49,7 +49,7 @@ def test_positions_alone(run, read):
 
 
 def test_units_are_cp2ks_own(run, read):
-    with pytest.raises(UserError, match=r"the format in the file is eV, but units\.energy is hartree; correct one"):
+    with pytest.raises(UserError, match=r"energy in the file is in eV, but units\.energy is hartree; correct one"):
         read(run[0] / "water-pos-1.xyz", units={"energy": "hartree"})
 
 

@@ -39,7 +39,7 @@ def test_one_group_for_each_molecule_as_in_spice(path, read, random):
     assert [s.energy for s in structures] == pytest.approx(np.array([-75.0, -75.1, -75.2]) * HARTREE, rel=1e-9)
     np.testing.assert_allclose(structures[2].positions, conformations[2] * BOHR, rtol=1e-9)
     np.testing.assert_allclose(structures[2].forces, -gradients[2] * HARTREE / BOHR, rtol=1e-9)
-    with pytest.raises(UserError, match=r"units of dft_total_energy in the file is hartree, but units\.energy is eV"):
+    with pytest.raises(UserError, match=r"energy in the file is in hartree, but units\.energy is eV"):
         read(path, units={"energy": "eV"})
 
 

@@ -51,8 +51,14 @@ SAMPLES = {
 
 REFUSED = {
     "npz/rmd17_benzene_10.npz": (KCAL, r"coords has shape \(10, 12, 3\) and nuclear_charges \(10,\); expected"),
-    "npz/md17_ethanol_2000.npz": ({}, r"an npz file without units; set units\.energy, such as kcal/mol"),
-    "hdf5/spice2_2conf.hdf5": ({}, r"an HDF5 file without units; set units\.energy, such as kcal/mol"),
+    "npz/md17_ethanol_2000.npz": (
+        {},
+        r"md17_ethanol_2000.npz: the file does not state its units; set units\.energy, such as kcal/mol",
+    ),
+    "hdf5/spice2_2conf.hdf5": (
+        {},
+        r"spice2_2conf.hdf5: the file does not state its units; set units\.energy, such as kcal/mol",
+    ),
     "qm_outputs/vasp_Ti_aimd_nwrite0_OUTCAR": (
         {},
         r"nwrite0_OUTCAR, frame 0: ASE cannot read it as vasp-out: Did not find .*; give the run's vasprun.xml instead",

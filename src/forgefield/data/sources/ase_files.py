@@ -18,8 +18,6 @@ DATABASE_ENTRIES = ("data", "key_value_pairs")
 """Where the rows of an ASE database keep a user's own values."""
 NOT_A_NUMBER = r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.+)"
 """What Python says where a file has a word instead of a number."""
-FREE_UNITS = {"extxyz", "xyz", "db", "json", "traj", "bundletrajectory", "netcdftrajectory"}
-"""Formats that hold whatever numbers a user put there; those of all others ASE converts to eV and Å."""
 
 
 def recognize(path: Path, remedy: str) -> str:

@@ -12,11 +12,12 @@ from ase.io.formats import ioformats
 
 from forgefield.data.sources import ase_files, cp2k, deepmd, hdf5_groups, mace_hdf5, npz
 from forgefield.data.sources.frames import RawFrame, ReadOptions
+from forgefield.data.sources.units import units_of_format
 from forgefield.errors import UserError
+from forgefield.units import Units
 
-Stated = dict[str, tuple[str, str]]
-EV = {"energy": ("eV", "the format"), "length": ("angstrom", "the format")}
-"""Kind of quantity -> the unit that a file or its format states for it, and what states it."""
+Stated = dict[str, str]
+"""Kind of quantity -> the unit that a file or its format states for it."""
 
 
 def _nothing_stated(path: Path, options: ReadOptions) -> Stated:
@@ -24,7 +25,7 @@ def _nothing_stated(path: Path, options: ReadOptions) -> Stated:
 
 
 def _in_ev(path: Path, options: ReadOptions) -> Stated:
-    return EV
+    return Units().names()
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,8 @@ def find_format(path: Path, name: str = "auto", options: ReadOptions | None = No
 
 
 def _ase_format(name: str) -> Format:
-    free = name in ase_files.FREE_UNITS
-    read = partial(ase_files.read_ase, form=name)
-    return Format(name, lambda path: False, read, _nothing_stated if free else _in_ev, assumed=free)
+    read, stated = partial(ase_files.read_ase, form=name), units_of_format(name)
+    return Format(name, lambda path: False, read, lambda path, options: stated, assumed=True)
 
 
 def _hdf5_format(path: Path, options: ReadOptions) -> Format:

@@ -44,15 +44,15 @@ def holds_groups(file: h5py.File) -> bool:
     return next(_groups(file), None) is not None
 
 
-def stated_units(path: Path, options: ReadOptions) -> dict[str, tuple[str, str]]:
-    """Kind of quantity -> the unit that the first group states for it, and where."""
+def stated_units(path: Path, options: ReadOptions) -> dict[str, str]:
+    """Kind of quantity -> the unit that the first group states for it."""
     found = {}
     with open_hdf5(path, options) as file:
         for key, item in next(_groups(file)).items():
             word = item.attrs.get("units", item.attrs.get("unit"))
             kind = "length" if key in POSITIONS else _kind(key)
             if kind and isinstance(word, str | bytes):
-                found.setdefault(kind, (word.decode() if isinstance(word, bytes) else word, f"units of {key}"))
+                found.setdefault(kind, word.decode() if isinstance(word, bytes) else word)
     return found
 
 

@@ -33,11 +33,14 @@ class LabelKeys:
 
     Attributes:
         found: label -> key, as far as frames have shown it.
+        signs: label -> -1 where the config has a minus before the key, else 1.
         seen: every key met so far.
     """
 
     def __init__(self, keys: Keys):
-        self._named = {label: key for label in LABELS if (key := getattr(keys, label)) is not None}
+        named = {label: key for label in LABELS if (key := getattr(keys, label)) is not None}
+        self.signs = {label: -1.0 if named.get(label, "").startswith("-") else 1.0 for label in LABELS}
+        self._named = {label: key.removeprefix("-") for label, key in named.items()}
         self._wanted = [label for label in LABELS if label not in self._excluded()]
         self.found: dict[str, str] = {}
         self.seen: set[str] = set()
@@ -100,6 +103,11 @@ class LabelKeys:
 
     def _there(self) -> str:
         return f"Keys there: {', '.join(sorted(self.seen)) or 'none'}"
+
+    @property
+    def described(self) -> dict[str, str]:
+        """``found``, with a minus before a key whose sign is turned."""
+        return {label: key if self.signs[label] > 0 else f"-{key}" for label, key in self.found.items()}
 
     @property
     def unused(self) -> list[str]:

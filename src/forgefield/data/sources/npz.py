@@ -28,10 +28,10 @@ def is_npz(path: Path) -> bool:
     return path.suffix == ".npz"
 
 
-def stated_units(path: Path, options: ReadOptions) -> dict[str, tuple[str, str]]:
-    """Kind of quantity -> the unit a file states for it, and the key that does."""
+def stated_units(path: Path, options: ReadOptions) -> dict[str, str]:
+    """Kind of quantity -> the unit that a file states for it."""
     with _open(path, options.remedy) as archive:
-        return {kind: (_word(archive[key]), key) for key, kind in UNIT_KEYS.items() if key in archive.files}
+        return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
 
 
 def read_npz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:

@@ -12,8 +12,11 @@ from forgefield.data.checks import check_structure
 from forgefield.data.sources.archives import plain_files
 from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
 from forgefield.data.sources.frames import RawFrame, ReadOptions, RejectedFrame
+from forgefield.data.sources.groups import Groups
+from forgefield.data.sources.isolated import IsolatedAtoms
 from forgefield.data.sources.labels import LabelKeys
-from forgefield.data.sources.stated import resolve_units
+from forgefield.data.sources.units import units_of_file
+from forgefield.data.sources.weights import Weights
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.units import Factors, Units
@@ -28,7 +31,9 @@ class Source:
 
     Attributes:
         files: for each file read so far its path, format, units and number of frames.
-        keys: which key holds which label, complete once the frames are used up.
+        keys, weights: which key holds which label and weight, complete once the frames are used up.
+        groups: which structures belong together in its split.
+        isolated: energies of isolated atoms, which are among the rejected frames.
         warnings: what a user should know, one line each.
 
     Raises:
@@ -39,6 +44,9 @@ class Source:
         self._config, self._paths = config, list(paths)
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
+        self.weights = Weights(config.keys)
+        self.groups = Groups(config.split)
+        self.isolated = IsolatedAtoms()
         self.warnings: list[str] = []
         self._options = ReadOptions(self.keys.may_hold, self.warnings)
         self._without_volume = 0
@@ -68,6 +76,8 @@ class Source:
                     )
             self.files.append(entry | {"frames": index - first})
         self.keys.check(self.name)
+        self.weights.check(self.name, self.keys.seen)
+        self.warnings += self.isolated.warnings()
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
 
@@ -75,7 +85,8 @@ class Source:
         """Format and units of a file that messages call ``name``."""
         with named_as(plain, name, self._options):
             form = find_format(plain, self._config.format, self._options)
-            return form, resolve_units(plain, form, self._config.units, self._options)
+            stated = form.stated(plain, self._options)
+            return form, units_of_file(plain, self._config.units, stated, Units() if form.assumed else None)
 
     def _convert(
         self, frame: RawFrame, file: str, number: int, index: int, factors: Factors
@@ -83,24 +94,30 @@ class Source:
         where = f"{file}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
+        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
+        if energy is not None:
+            energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         unconverged = None if self._config.keep_unconverged else frame.unconverged
         if reason := _reason_to_reject(frame, labels) or unconverged:
+            if reason == ISOLATED and n == 1 and energy is not None and np.isfinite(energy):
+                self.isolated.add(int(frame.numbers[0]), energy)
             return RejectedFrame(file, number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
-        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
         forces = _array(labels.get("forces"), where, "forces", [(n, 3)])
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),
             positions=np.asarray(frame.positions, float) * factors.length,
             cell=cell,
             pbc=pbc,
-            energy=None if energy is None else float(energy.item()) * factors.energy,
-            forces=None if forces is None else forces * factors.forces,
+            energy=energy,
+            forces=None if forces is None else forces * (factors.forces * self.keys.signs["forces"]),
             virial=self._virial(labels, where, cell, pbc, factors),
             source_index=index,
+            **self.weights.pick(frame, where),
         )
         check_structure(structure, where)
+        self.groups.add(frame, Path(file), where)
         return structure
 
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
@@ -113,17 +130,20 @@ class Source:
             self._without_volume += 1
             return None
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
-        full = (full + full.T) / 2
+        full = self.keys.signs[label] * (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
+
+
+ISOLATED = "isolated atom"
 
 
 def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
     if len(frame.numbers) == 0:
         return "no atoms"
     if str(frame.values.get("config_type", "")).casefold() == "isolatedatom":
-        return "isolated atom"
+        return ISOLATED
     if len(frame.numbers) == 1 and not np.any(frame.pbc):
-        return "isolated atom"
+        return ISOLATED
     if not labels:
         return "no labels"
     return None

@@ -9,10 +9,9 @@ from forgefield.data.checks import check_structure
 from forgefield.data.sources.archives import plain_files
 from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
 from forgefield.data.sources.frames import ReadOptions
-from forgefield.data.sources.stated import stated_units
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError, named
-from forgefield.units import LENGTH_UNITS, length_unit
+from forgefield.units import LENGTH_UNITS, unit_name
 
 SAVE_ANOTHER = "save it as extended XYZ (.extxyz), or in another format that ASE recognizes by itself, such as .traj"
 
@@ -48,13 +47,13 @@ def read_unlabelled(paths: Sequence[Path], unit: str | None = None) -> Iterator[
 
 
 def _unit(path: Path, form: Format, given: str | None, options: ReadOptions) -> str:
-    stated, where = stated_units(path, form, options).get("length", (None, None))
+    stated = form.stated(path, options).get("length")
     with named(path):
-        wanted = length_unit(given) if given else None
-    if stated and wanted and stated != wanted:
-        raise UserError(f"{path}: {where} in the file is {stated}, but the unit given is {given}; correct one")
-    if not (stated or wanted or form.assumed):
+        found = {unit_name("length", word) for word in (given, stated) if word is not None}
+    if len(found) > 1:
+        raise UserError(f"{path}: lengths in the file are in {stated}, but the unit given is {given}; correct one")
+    if not found and not form.assumed:
         raise UserError(
             f"{path}: an {form.name} file without the unit of its lengths; give it, such as --length-unit angstrom"
         )
-    return wanted or stated or "angstrom"
+    return found.pop() if found else "angstrom"

@@ -1,0 +1,75 @@
+"""Frames that are in a source more than once, and those that are in more than one part of its split."""
+
+import hashlib
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from forgefield.data.structures import Structure
+
+DIGITS = 1e4  # per Å: coordinates that agree to 4 decimals are the same
+LISTED = 100
+
+
+class Fingerprints:
+    """A hash of 8 bytes of each structure's elements, positions and cell, taken in structure by structure."""
+
+    def __init__(self) -> None:
+        self._hashes = bytearray()
+
+    def add(self, structure: Structure) -> None:
+        digest = hashlib.blake2b(structure.numbers.tobytes(), digest_size=8)
+        for lengths in (structure.positions, structure.cell):
+            digest.update((np.rint(lengths * DIGITS) + 0.0).tobytes())  # -0.0 + 0.0 is 0.0
+        digest.update(structure.pbc.tobytes())
+        self._hashes += digest.digest()
+
+    def repeated(self, indices: np.ndarray, parts: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """How many structures repeat an earlier one, and how many of them lie in different parts.
+
+        Args:
+            indices: the frame number of each structure.
+            parts: by name, the positions of its structures among all that were taken in.
+
+        Returns:
+            ``count`` and the first groups of frames that are the same, in ``groups``; and in ``between_parts`` the same
+            for each two parts that have frames in common.
+        """
+        hashes = np.frombuffer(bytes(self._hashes), np.uint64)
+        groups = _groups(hashes, np.arange(len(hashes)))
+        frames = [indices[group].tolist() for group in groups[:LISTED]]
+        count = sum(map(len, groups)) - len(groups)
+        between = {f"{a} and {b}": _between(hashes, indices, parts[a], parts[b]) for a, b in combinations(parts, 2)}
+        return {"count": count, "groups": frames, "between_parts": {k: v for k, v in between.items() if v["count"]}}
+
+
+def _groups(hashes: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
+    """Positions whose hashes are the same, at least two of each, ascending."""
+    order = positions[np.argsort(hashes[positions], kind="stable")]
+    starts = np.flatnonzero(np.diff(hashes[order])) + 1
+    groups = [group for group in np.split(order, starts) if len(group) > 1]
+    return sorted(groups, key=lambda group: group[0])
+
+
+def _between(hashes: np.ndarray, indices: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
+    """The frames of ``second`` that are also in ``first``, with one of these."""
+    known = np.unique(hashes[first], return_index=True)
+    places = np.searchsorted(known[0], hashes[second]).clip(max=len(known[0]) - 1)
+    same = known[0][places] == hashes[second]
+    pairs = np.stack([indices[first][known[1][places[same]]], indices[second][same]], axis=1)
+    return {"count": int(same.sum()), "frames": pairs[:LISTED].tolist()}
+
+
+def warnings_about(repeated: Mapping[str, Any]) -> list[str]:
+    """At most one line that says what :meth:`Fingerprints.repeated` found."""
+    if not repeated["count"]:
+        return []
+    first, second = repeated["groups"][0][:2]
+    line = f"{repeated['count']} frames repeat an earlier one (frame {second} is frame {first})"
+    leaks = [
+        f"{found['count']} in {parts} (frames {found['frames'][0][0]} and {found['frames'][0][1]})"
+        for parts, found in repeated["between_parts"].items()
+    ]
+    return [f"{line}; the same frames are in two parts of the split: {', '.join(leaks)}" if leaks else line]

@@ -1,0 +1,34 @@
+"""The energies of isolated atoms among the frames of a source, which are energy shifts and no training data."""
+
+from ase.data import chemical_symbols
+
+DIFFERENT = 1e-3  # eV; atoms of one element in other spin states or basis sets
+
+
+class IsolatedAtoms:
+    """The energies of single atoms.
+
+    Attributes:
+        energies: atomic number -> eV, the lowest where there are several.
+    """
+
+    def __init__(self) -> None:
+        self.energies: dict[int, float] = {}
+        self._different: set[int] = set()
+
+    def add(self, number: int, energy: float) -> None:
+        before = self.energies.setdefault(number, energy)
+        if abs(before - energy) > DIFFERENT:
+            self._different.add(number)
+        self.energies[number] = min(before, energy)
+
+    def warnings(self) -> list[str]:
+        """At most one line, which names the elements with several energies."""
+        if not self._different:
+            return []
+        symbols = ", ".join(chemical_symbols[z] for z in sorted(self._different))
+        return [f"isolated atoms with several energies: {symbols}; the lowest is taken"]
+
+    def by_symbol(self) -> dict[str, float]:
+        """Chemical symbol -> eV."""
+        return {chemical_symbols[z]: energy for z, energy in sorted(self.energies.items())}

@@ -1,0 +1,58 @@
+"""Frame numbers of a split, as text and in files, so that it can be reproduced elsewhere."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from forgefield.data.splits import PARTS, Parts
+from forgefield.errors import UserError
+from forgefield.files import read_json
+
+SHAPE = '"0-9, 12" or a list of frame numbers'
+
+
+def ranges(numbers: np.ndarray) -> str:
+    """Ascending numbers as text: 0-4, 7, 9-11."""
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def read_split(path: Path, usable: np.ndarray, sha256: Sequence[str]) -> Parts:
+    """The split that a file lists, as positions among the usable frames.
+
+    Args:
+        path: conversion.json, or a JSON file with the frame numbers of each part.
+        usable: (N,) ascending frame numbers of the source that can be used.
+        sha256: of the source's files, which must be those of the conversion.
+
+    Raises:
+        UserError: the file is not there, is no such file or of another source, or names a frame that cannot be used or
+            is named twice.
+    """
+    content = read_json(path, "name the conversion.json of an earlier conversion, or write such a file")
+    made_from = [source.get("sha256") for source in content.get("sources", []) if isinstance(source, dict)]
+    if made_from and made_from != list(sha256):
+        raise UserError(f"{path}: the split of other source files; convert those that it was made from, in their order")
+    listed = content.get("split", content)
+    parts = {part: _numbers(path, part, listed, int(usable[-1])) for part in PARTS}
+    everything, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
+    if (counts > 1).any():
+        raise UserError(f"{path}: frame {everything[counts > 1][0]} is listed twice; remove one")
+    if len(lost := np.setdiff1d(everything, usable)):
+        raise UserError(f"{path}: frame {lost[0]} is not in the source, or is left out there; repair the list")
+    return {part: np.searchsorted(usable, np.sort(numbers)) for part, numbers in parts.items()}
+
+
+def _numbers(path: Path, part: str, listed: Any, last: int) -> np.ndarray:
+    """The frame numbers of one part, at most one beyond the ``last`` that there can be."""
+    value = listed.get(part) if isinstance(listed, dict) else None
+    value = value.get("frames") if isinstance(value, dict) else value
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+(-\d+)?(\s*,\s*\d+(-\d+)?)*\s*", value):
+        ends = [[int(end) for end in run.split("-")] for run in value.split(",")]
+        return np.concatenate([np.arange(run[0], min(run[-1], last + 1) + 1) for run in ends])
+    if isinstance(value, list) and value and all(type(number) is int for number in value):
+        return np.array(value)
+    raise UserError(f"{path}: {part}: expected {SHAPE}, found {str(value)[:40]!r}")
