@@ -157,13 +157,17 @@ def _import(name: str, model: ModelConfig, output: Path) -> None:
 
 
 def _make_statistics(data: Path, foundation: Path, config: StatisticsConfig, output: Path) -> None:
+    from forgefield.statistics import log_lines
     from forgefield.statistics.compute import compute_statistics, require_known_elements
     from forgefield.trainers.runtime import configure_jax
 
     with Store(data / "valid.h5") as valid:
         require_known_elements(valid, load_potential(foundation), foundation)
     configure_jax(precision="float64")
-    write_json(output, compute_statistics(data / "train.h5", foundation, config))
+    content = compute_statistics(data / "train.h5", foundation, config)
+    write_json(output, content)
+    for line in log_lines(content):
+        print(line)
 
 
 def _apart(function: Callable[..., None], *arguments: Any) -> None:

@@ -17,7 +17,7 @@ def untrained(random_mace):
 def write_store(tmp_path):
     """A function that writes structures (eV, Å) to a store in kJ/mol and nm and returns its path."""
 
-    def write(structures):
+    def write(structures, **attributes):
         path = tmp_path / "train.h5"
         with StoreWriter(
             path,
@@ -26,7 +26,7 @@ def write_store(tmp_path):
             units=Units("kJ/mol", "nm"),
             dtype=np.float64,
             has_virial=False,
-            attributes={"source": "made up", "source_sha256": "", "split": "train"},
+            attributes={"source": "made up", "source_sha256": "", "split": "train", **attributes},
         ) as writer:
             writer.append(structures)
         return path

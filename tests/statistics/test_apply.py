@@ -7,7 +7,9 @@ import pytest
 from forgefield.errors import UserError
 from forgefield.statistics import apply_statistics
 
-SOUND = {"energy_shifts": {"H": 0.0, "C": -1.0, "O": -2.0}, "force_rms": None, "neighbors": {"average": 2.0}}
+UNITS = {"energy": "eV", "forces": "eV/angstrom", "length": "angstrom"}
+SHIFTS = {"H": 0.0, "C": -1.0, "O": -2.0}
+SOUND = {"units": UNITS, "energy_shifts": SHIFTS, "force_rms": None, "neighbors": {"average": 2.0}}
 
 
 @pytest.mark.parametrize(
@@ -16,6 +18,9 @@ SOUND = {"energy_shifts": {"H": 0.0, "C": -1.0, "O": -2.0}, "force_rms": None, "
         ("{", "not JSON"),
         ("[]", "holds a list, expected an object with keys"),
         (json.dumps({k: v for k, v in SOUND.items() if k != "neighbors"}), "neighbors: missing; expected neighbor"),
+        (json.dumps(SOUND | {"units": UNITS | {"energy": "kJ/mol"}}), "units.energy: expected 'eV', found 'kJ/mol'"),
+        (json.dumps(SOUND | {"units": {}}), "units.energy: missing"),
+        (json.dumps({k: v for k, v in SOUND.items() if k != "units"}), "units: missing"),
         (json.dumps(SOUND | {"neighbors": {}}), "neighbors.average: missing"),
         (json.dumps(SOUND | {"neighbors": 3}), "neighbors: expected a section of keys, found 3"),
         (json.dumps(SOUND | {"energy_shifts": {"H": 0.0, "C": "x", "O": 1.0}}), "energy_shifts.C: expected a number"),

@@ -56,3 +56,12 @@ def test_large_totals_keep_their_digits():
 
 def test_composition_counts_in_the_given_order():
     np.testing.assert_array_equal(composition(np.array([8, 1, 1]), (1, 6, 8)), [2, 0, 1])
+
+
+def test_a_ridge_draws_the_shifts_towards_zero_by_the_normal_equations():
+    random = np.random.default_rng(0)
+    counts, energies, weights = random.integers(0, 9, (50, 3)), random.normal(size=50), random.uniform(size=50)
+    weights[:10] = 0
+    matrix = counts.T @ (weights[:, None] * counts) + 0.3 * 40 * np.eye(3)
+    expected = np.linalg.solve(matrix, counts.T @ (weights * energies))
+    np.testing.assert_allclose(fit_shifts(counts, energies, weights, ridge=0.3).shifts, expected, rtol=1e-12)

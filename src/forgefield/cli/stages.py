@@ -65,7 +65,7 @@ def statistics(
     overrides: Overrides = None,
 ) -> None:
     """Fit energy shifts to the training set and describe it as the model will see it."""
-    from forgefield.statistics import compute_statistics
+    from forgefield.statistics import compute_statistics, log_lines
     from forgefield.trainers.runtime import configure_jax
 
     _, settings = load_run((), config, run, overrides)
@@ -76,6 +76,8 @@ def statistics(
         settings.statistics,
     )
     write_json(output or statistics_file(settings.dataset, settings.model), content)
+    for line in log_lines(content):
+        print(line)
 
 
 def _the_configured(key: str, name: str | None) -> str:

@@ -2,5 +2,6 @@
 
 from forgefield.statistics.apply import apply_statistics
 from forgefield.statistics.compute import compute_statistics
+from forgefield.statistics.report import log_lines
 
-__all__ = ["apply_statistics", "compute_statistics"]
+__all__ = ["apply_statistics", "compute_statistics", "log_lines"]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from ase.data import atomic_numbers, chemical_symbols
 
@@ -15,6 +16,19 @@ from forgefield.models.potential import Potential
 AGAIN = "make it with `forgefield statistics`"
 
 
+class StatisticsUnits(Record):
+    """The section ``units``, which is the same in every such file."""
+
+    energy: Literal["eV"]
+    """of energy shifts"""
+
+    forces: Literal["eV/angstrom"]
+    """of the force scale"""
+
+    length: Literal["angstrom"]
+    """of the cutoff"""
+
+
 class Neighbors(Record):
     """The section ``neighbors``."""
 
@@ -24,6 +38,9 @@ class Neighbors(Record):
 
 class Statistics(Record):
     """What a potential takes from a statistics file."""
+
+    units: StatisticsUnits
+    """the units of its numbers"""
 
     energy_shifts: EnergyShifts
     """eV by chemical symbol"""

@@ -13,6 +13,7 @@ from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
 from forgefield.data.store import Store
 from forgefield.errors import UserError, named
 from forgefield.models.potential import Potential, load_potential
+from forgefield.statistics.choice import given_shifts
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
 from forgefield.statistics.shifts import composition
 from forgefield.statistics.summarize import summarize
@@ -43,14 +44,15 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         config: the config's ``statistics`` section.
 
     Raises:
-        UserError: an element of the data is unknown to the model, its energy is not finite or beyond all measure, or
-            no two atoms are near each other.
+        UserError: an element of the data is unknown to the model or has no energy shift where the config gives them,
+            the model's energy is not finite or beyond all measure, or no two atoms are near each other.
     """
     potential = load_potential(model_dir)
     with Store(train) as store:
         require_known_elements(store, potential, model_dir)
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
+        given = given_shifts(config, store, potential)
         table = np.fromiter(_rows(store, potential, elements), dtype=columns)
     _require_moderate(table, train)
     if not table["pairs"].any():
@@ -58,7 +60,7 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
             f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
             "look at units.length of the dataset, or choose a model with a larger cutoff"
         )
-    return summarize(table, elements, potential, config.outlier_threshold)
+    return summarize(table, elements, potential, config, given)
 
 
 def require_known_elements(store: Store, potential: Potential, model_dir: Path) -> None:

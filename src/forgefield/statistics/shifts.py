@@ -21,13 +21,16 @@ class ShiftFit(NamedTuple):
     indistinguishable: list[list[int]]
 
 
-def fit_shifts(counts: np.ndarray, energies: np.ndarray, weights: np.ndarray | None = None) -> ShiftFit:
-    """Minimize sum_i w_i (energies_i - counts_i . shifts)^2 in float64.
+def fit_shifts(
+    counts: np.ndarray, energies: np.ndarray, weights: np.ndarray | None = None, ridge: float = 0.0
+) -> ShiftFit:
+    """Minimize sum_i w_i (energies_i - counts_i . shifts)^2 / N + ridge shifts^2 in float64.
 
     Args:
         counts: (N, E) atoms of each element in each structure.
         energies: (N,) eV.
-        weights: (N,), not negative; 1 where not given.
+        weights: (N,), not negative; 1 where not given. N is how many are not 0.
+        ridge: eV^2 of error that 1 eV^2 of a shift is worth.
     """
     weights = np.ones(len(energies)) if weights is None else np.asarray(weights, np.float64)
     used = weights > 0
@@ -35,7 +38,10 @@ def fit_shifts(counts: np.ndarray, energies: np.ndarray, weights: np.ndarray | N
     root = np.sqrt(weights[used])
     basis, null = _row_and_null_space(np.unique(counts, axis=0))
     # solved within the row space, so that rank and least norm follow from the compositions alone, not from the weights
-    within, *_ = np.linalg.lstsq(root[:, None] * (counts @ basis), root * np.asarray(energies, np.float64)[used])
+    penalty = np.sqrt(ridge * len(root)) * np.eye(basis.shape[1])
+    rows = np.concatenate([root[:, None] * (counts @ basis), penalty])
+    targets = np.concatenate([root * np.asarray(energies, np.float64)[used], np.zeros(len(penalty))])
+    within, *_ = np.linalg.lstsq(rows, targets)
     return ShiftFit(basis @ within, basis.shape[1], _coupled(null))
 
 
