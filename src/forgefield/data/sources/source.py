@@ -1,6 +1,6 @@
 """A list of files as one checked stream of structures in eV and Å."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ class Source:
         if energy is not None:
             energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         unconverged = None if self._config.keep_unconverged else frame.unconverged
-        if reason := _reason_to_reject(frame, labels) or unconverged:
+        if reason := reason_to_reject(frame, labels) or unconverged:
             if reason == ISOLATED and n == 1 and energy is not None and np.isfinite(energy):
                 self.isolated.add(int(frame.numbers[0]), energy)
             return RejectedFrame(file, number, index, reason)
@@ -137,7 +137,8 @@ class Source:
 ISOLATED = "isolated atom"
 
 
-def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
+def reason_to_reject(frame: RawFrame, labels: Mapping[str, Any]) -> str | None:
+    """Why a frame cannot be trained on, but for its numbers; None where it can."""
     if len(frame.numbers) == 0:
         return "no atoms"
     if str(frame.values.get("config_type", "")).casefold() == "isolatedatom":
