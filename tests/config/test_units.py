@@ -30,3 +30,11 @@ def test_what_the_words_stand_for():
 def test_unknown_word(mistake):
     message = mistake("datasets.ethanol.units=md71")
     assert "datasets.ethanol.units: unknown set of units 'md71'; did you mean md17?" in message
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_page_about_units_shows_them(root, name):
+    table = [line.split("|") for line in (root / "docs/units.md").read_text().splitlines() if line.startswith("|")]
+    (row,) = [row for row in table if f"`{name}`" in row[1]]
+    cells = [cell.strip() for cell in row[2:6]]
+    assert cells == [PRESETS[name].name(kind) for kind in ("energy", "length", "forces", "stress")]

@@ -14,7 +14,7 @@ from forgefield.units import Units
 
 
 def frames_in(units):
-    """Ten crystals, as they should be read (eV, Å) and as a file has them; their energies are those of all electrons."""
+    """Ten crystals, as they should be read and as a file has them; their energies are those of all electrons."""
     random, factors, meant, written = np.random.default_rng(0), Units().factors(units), [], []
     for _ in range(10):
         atoms = ase.Atoms("OCaO", np.eye(3) + random.normal(0, 0.1, (3, 3)), cell=np.eye(3) * 5 + 0.3, pbc=True)

@@ -12,6 +12,7 @@ from forgefield.data.store import StoreWriter
 from forgefield.errors import MachineError, UserError
 from forgefield.files import write_json
 from forgefield.models.potential import load_potential, save_potential
+from forgefield.statistics.summarize import UNITS
 from forgefield.trainers.run import train_run
 from forgefield.units import Units
 
@@ -37,7 +38,7 @@ def inputs(tmp_path, random_mace):
         write_store(tmp_path / "data" / f"{split}.h5", part)
     save_potential(random_mace((1, 8), r_max=4.0), tmp_path / "model")
     statistics = {"energy_shifts": {"H": 0.0, "O": -200.0}, "force_rms": 1.0, "neighbors": {"average": 2.0}}
-    write_json(tmp_path / "statistics.json", statistics)
+    write_json(tmp_path / "statistics.json", statistics | {"units": UNITS})
     return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"
 
 

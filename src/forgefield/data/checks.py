@@ -7,12 +7,13 @@ from scipy.spatial import cKDTree
 from forgefield.data.neighbors import is_flat, neighbor_pairs, periodic_box
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
-from forgefield.units import HARTREE
+from forgefield.units import ENERGY_UNITS, HARTREE
 
 ONE_POINT = 0.01  # Å; the nearest nuclei of any molecule, those of H2, are 0.74 Å apart
 HIGHEST_FORCE_RMS = 10.0  # eV/Å; by <F^2> = k T x force constant, even a C-H bond (31 eV/Å^2) would be at 37,000 K
 ALL_ELECTRON_HARTREE = 1.008 / HARTREE  # of semiclassical energies in eV, see Magnitudes, for first-row elements
 LOW_FORCE_RMS = 0.1  # eV/Å; molecules at room temperature have about 1
+MOLAR = ("kcal/mol", "kJ/mol")
 CLOSEST, FARTHEST = 0.5, 1.6  # times the sum of covalent radii; lengths in bohr read as Å are 1.89 times too large
 NOBLE_GASES = (2, 10, 18, 36, 54, 86)
 LARGEST = 1e30  # eV and Å; its square fits float64, and in any unit it fits float32
@@ -124,8 +125,9 @@ class Magnitudes:
             evidence.append(f"the forces' RMS is {rms:.1f} eV/Å, where below {HIGHEST_FORCE_RMS:g} is expected")
         if not evidence:
             return None
-        found = " and ".join(evidence)
-        return f"energies look too large for eV: {found}; are they in kcal/mol or kJ/mol? Set units.energy"
+        fitting = [unit for unit in MOLAR if self._energy_ratios and abs(ratio * ENERGY_UNITS[unit] - 1) < 0.1]
+        units = " or ".join(fitting or MOLAR)
+        return f"energies look too large for eV: {' and '.join(evidence)}; are they in {units}? Set units.energy"
 
     @property
     def energy_ratio(self) -> float | None:

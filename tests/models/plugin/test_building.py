@@ -12,6 +12,7 @@ from forgefield.models.foundation import import_model
 from forgefield.models.inference import predict
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.statistics import apply_statistics
+from forgefield.statistics.summarize import UNITS
 
 CODE = """
 import torch
@@ -111,7 +112,8 @@ def test_statistics_build_a_model_from_scratch_again(code, tmp_path):
     import_model("m", config(), tmp_path / "out")
     start = load_potential(tmp_path / "out")
     shifts = {"energy_shifts": {"H": -13.0, "O": -430.0}}
-    write_json(tmp_path / "statistics.json", shifts | {"force_rms": 2.0, "neighbors": {"average": 4.0}})
+    written = {"units": UNITS, "force_rms": 2.0, "neighbors": {"average": 4.0}}
+    write_json(tmp_path / "statistics.json", shifts | written)
     potential = apply_statistics(start, tmp_path / "statistics.json")
     assert code.CALLS[-1][1] == {"force_rms": 2.0, "average_neighbors": 4.0} | shifts
     assert potential.buffers["offset"] == 2.0

@@ -10,6 +10,7 @@ from forgefield.errors import UserError
 from forgefield.files import write_json
 from forgefield.models.inference import predict
 from forgefield.models.potential import load_potential, save_potential
+from forgefield.statistics.summarize import UNITS as STATISTICS_UNITS
 from forgefield.trainers import run as runs
 from forgefield.trainers.run import train_run
 
@@ -20,7 +21,7 @@ def inputs(tmp_path, small_potential):
     data = labelled_structures(10)
     write_stores(tmp_path / "data", train=data[:6], valid=data[6:])
     save_potential(small_potential, tmp_path / "model")
-    shifts = {"energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}}
+    shifts = {"units": STATISTICS_UNITS, "energy_shifts": {"H": SHIFTS[1] + 0.1, "O": SHIFTS[8]}}
     write_json(tmp_path / "statistics.json", shifts | {"force_rms": 2.0, "neighbors": {"average": 4.0}})
     return tmp_path / "data", tmp_path / "model", tmp_path / "statistics.json"
 
