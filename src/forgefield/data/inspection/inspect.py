@@ -1,7 +1,7 @@
 """One pass over reference files, which keeps what a user wants to know of them and none of the frames."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,8 @@ from forgefield.data.sources.formats import Format, find_format, named_as, read_
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.data.sources.source import reason_to_reject
 from forgefield.data.structures import Structure
-from forgefield.errors import UserError
+from forgefield.errors import UserError, named
+from forgefield.units import unit_name
 
 SAMPLE = 200  # structures by which units are judged
 
@@ -89,7 +90,7 @@ class _Pass:
         for name, plain in plain_files(path):
             with named_as(plain, name, self._options):
                 self.form = find_format(plain, options=self._options)
-                self._same_units(name, dict(self.form.stated(plain, self._options)))
+                self._same_units(plain, self.form.stated(plain, self._options))
             for frame in self._limited(read_frames(name, plain, self.form, self._options)):
                 self._add(frame)
         self._files.append({"path": str(path), "format": self.form.name, "frames": self.n - first})
@@ -100,10 +101,12 @@ class _Pass:
         if left is not None and next(frames, None) is not None:
             self._complete = False
 
-    def _same_units(self, name: str, stated: dict[str, str]) -> None:
-        if self._stated not in (None, stated):
-            raise UserError(f"{name}: states other units than the files before; inspect it alone")
-        self._stated = stated
+    def _same_units(self, path: Path, stated: Mapping[str, str]) -> None:
+        with named(path):
+            units = {kind: unit_name(kind, word) for kind, word in stated.items()}
+        if self._stated not in (None, units):
+            raise UserError(f"{path}: states other units than the files before; inspect it alone")
+        self._stated = units
 
     def _add(self, frame: RawFrame) -> None:
         self.n += 1
