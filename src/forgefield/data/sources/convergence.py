@@ -20,9 +20,9 @@ def _outcar(lines: Iterator[str]) -> Iterator[str | None]:
     """VASP 5 says that EDIFF is reached also after the last step allowed, so the steps are counted."""
     limit, step, steps, failed = None, 0, 0, False
     for line in lines:
-        if limit is None and (found := re.match(r"\s*NELM\s*=\s*(\d+);", line)):
+        if limit is None and "NELM" in line and (found := re.match(r"\s*NELM\s*=\s*(\d+);", line)):
             limit = int(found[1])
-        elif found := re.search(r"Iteration\s+(\d+)\(\s*(\d+)\)", line):
+        elif "Iteration" in line and (found := re.search(r"Iteration\s+(\d+)\(\s*(\d+)\)", line)):
             if int(found[1]) != step and step:
                 yield _vasp(steps, limit, failed)
                 failed = False
@@ -36,7 +36,7 @@ def _outcar(lines: Iterator[str]) -> Iterator[str | None]:
 def _vasprun(lines: Iterator[str]) -> Iterator[str | None]:
     limit, steps = None, 0
     for line in lines:
-        if found := re.search(r'name="NELM">\s*(\d+)', line):
+        if "NELM" in line and (found := re.search(r'name="NELM">\s*(\d+)', line)):
             limit = int(found[1])
         steps += line.count("<scstep>")
         if "</calculation>" in line:

@@ -11,6 +11,7 @@ import h5py
 from ase.io.formats import ioformats
 
 from forgefield.data.sources import ase_files, cp2k, deepmd, hdf5_groups, mace_hdf5, npz
+from forgefield.data.sources.dpdata_files import PREFIX, read_dpdata
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.data.sources.units import units_of_format
 from forgefield.errors import UserError
@@ -75,6 +76,9 @@ def find_format(path: Path, name: str = "auto", options: ReadOptions | None = No
         return _ase_format(ase_files.recognize(path, options.remedy))
     if name in OWN:
         return OWN[name]
+    if name.startswith(PREFIX):
+        read = partial(read_dpdata, form=name.removeprefix(PREFIX))
+        return Format(name, lambda path: False, read, _in_ev, assumed=True)
     if name not in ioformats:
         nearest = difflib.get_close_matches(name, [*OWN, "auto", *ioformats], n=1, cutoff=0.0)[0]
         raise UserError(f"format {name!r}: unknown; did you mean {nearest!r}? `ase info --formats` lists ASE's")
