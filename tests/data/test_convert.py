@@ -102,6 +102,7 @@ def test_report(source, output):
     assert report["split"]["train"] == {"structures": 15, "frames": "0-1, 3-15"}
     assert report["split"]["test"] == {"structures": 2, "frames": "18-19"}
     assert report["rejected"] == [{"file": str(source), "frame": 2, "source_index": 2, "reason": "isolated atom"}]
+    assert report["energies_against_forces"] is None
     assert report["warnings"] == []
 
 
@@ -195,7 +196,9 @@ def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(sha
     path, units = shared_data / "npz/md17_ethanol_2000.npz", {"energy": "kcal/mol", "length": "angstrom"}
     with pytest.raises(UserError, match=r"2000.npz: .* by 0.0434.* or units: {energy: kcal/mol, forces: kcal/mol/angs"):
         convert(path, output, units=units | {"forces": "eV/angstrom"})
-    assert convert(path, output, units="md17")["warnings"] == []
+    report = convert(path, output, units="md17")
+    assert report["warnings"] == []
+    assert report["energies_against_forces"]["slope"] == pytest.approx(1, abs=0.02)
 
 
 def test_kcal_read_as_kcal_does_not(shared_data, output):
@@ -348,7 +351,8 @@ def test_stratified_split(source, output):
 
 def test_isolated_atoms_become_energies_of_elements(source, output, frames):
     frames += [ase.Atoms("O", info={"config_type": "IsolatedAtom", "dft_energy": e}) for e in (-9.5, -9.2)]
-    frames += [ase.Atoms("H", info={"dft_energy": -1.5})]
+    frames += [ase.Atoms("H", info={"dft_energy": -1.5}), ase.Atoms("C", info={"dft_energy": np.nan})]
+    frames += [ase.Atoms("X", info={"dft_energy": 0.0})]
     ase.io.write(source, frames)
     report = convert(source, output)
     assert report["isolated_atoms"] == {"unit": "eV", "energies": {"H": -1.5, "O": -9.5}}

@@ -40,6 +40,7 @@ SYNONYMS = {
     "atomic_numbers": "elements",
     "foundation_model": "foundation",
     "checksum": "sha256",
+    "E0s": "energy_shifts",
     "path": "source",
     "file": "source",
     "filename": "source",

@@ -66,7 +66,7 @@ class Split(Section):
     """For method `random`: every part gets structures of all elements and sizes in the same proportion."""
 
     file: str | None = None
-    """For method `frames`: the `conversion.json` of an earlier conversion of the same source, or a JSON file such as
+    """For method `frames`: a copy of the `conversion.json` of an earlier conversion of the source, or JSON such as
     `{"train": "0-79, 90", "valid": [80, 81], "test": "82-89"}`."""
 
     @property

@@ -55,17 +55,17 @@ class Consistency:
     """Looks at some of the structures of a source, in bounded time and memory; fed structure by structure, eV and Å.
 
     Attributes:
-        contradiction: the first slope that is certainly not 1, else None.
+        found: the first slope that is certainly not 1, else the last that is certain, else None.
         n_atoms: of the structures that it was found at.
     """
 
     def __init__(self) -> None:
         self._pairs = _Pairs()
-        self.contradiction: Slope | None = None
+        self.found: Slope | None = None
         self.n_atoms = 0
 
     def add(self, structure: Structure) -> None:
-        if self.contradiction or (structure.source_index // STRETCH) % EVERY:
+        if self._is_contradiction or (structure.source_index // STRETCH) % EVERY:
             return
         self._pairs.add(structure)
         if self._pairs.n >= AT_ONCE:
@@ -78,9 +78,9 @@ class Consistency:
             units: those that the source was read in.
         """
         self._judge()
-        if self.contradiction is None:
+        if not self._is_contradiction:
             return []
-        found = self.contradiction
+        found = self.found
         fits = " or ".join(explanations(found.slope, units, self.n_atoms)) or "no unit known here"
         return [
             f"energies do not fit the forces: over {found.pairs} pairs of frames that follow each other, energies "
@@ -88,10 +88,14 @@ class Consistency:
             f"expected; that fits {fits}"
         ]
 
+    @property
+    def _is_contradiction(self) -> bool:
+        return self.found is not None and self.found.is_contradiction
+
     def _judge(self) -> None:
-        found = self._pairs.slope()
-        if found.is_contradiction and self.contradiction is None:
-            self.contradiction, self.n_atoms = found, self._pairs.n_atoms
+        slope = self._pairs.slope()
+        if slope.is_certain and not self._is_contradiction:
+            self.found, self.n_atoms = slope, self._pairs.n_atoms
         self._pairs = _Pairs()
 
 

@@ -179,6 +179,7 @@ def _report(
         | {part: _part_report(reading.indices[positions]) for part, positions in parts.items()},
         "rejected": [asdict(frame) for frame in reading.rejected],
         "isolated_atoms": {"unit": "eV", "energies": reading.source.isolated.by_symbol()},
+        "energies_against_forces": reading.consistency.found and reading.consistency.found._asdict(),
         "repeated_frames": repeated,
         "warnings": reading.warnings + warnings_about(repeated),
     }

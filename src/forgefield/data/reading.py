@@ -28,6 +28,7 @@ class Reading:
         labels: how many structures have an energy, forces, a virial.
         without: by label, the frame number of the first structure that lacks it.
         elements: atomic numbers that occur.
+        consistency: whether energies fit the forces.
         fingerprints: of the usable structures.
 
     Raises:
@@ -40,7 +41,7 @@ class Reading:
         self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
         self.without: dict[str, int] = {}
         sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
-        consistency, self.fingerprints = Consistency(), Fingerprints()
+        self.consistency, self.fingerprints = Consistency(), Fingerprints()
         terminal = sys.stderr.isatty()
         for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
             if isinstance(item, RejectedFrame):
@@ -48,7 +49,7 @@ class Reading:
                 continue
             spool.append(item)
             magnitudes.add(item)
-            consistency.add(item)
+            self.consistency.add(item)
             self.fingerprints.add(item)
             sizes.append(len(item))
             indices.append(item.source_index)
@@ -60,7 +61,7 @@ class Reading:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
         self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
-        contradictions = magnitudes.contradictions() + consistency.contradictions(source.files[0]["units"])
+        contradictions = magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
         if contradictions and not trust_units:
             raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
         self.warnings = source.warnings + contradictions + magnitudes.warnings() + self._label_warnings()

@@ -1,5 +1,7 @@
 """The energies of isolated atoms among the frames of a source, which are energy shifts and no training data."""
 
+import math
+
 from ase.data import chemical_symbols
 
 DIFFERENT = 1e-3  # eV; atoms of one element in other spin states or basis sets
@@ -17,6 +19,9 @@ class IsolatedAtoms:
         self._different: set[int] = set()
 
     def add(self, number: int, energy: float) -> None:
+        """Take in an atom; one of no element or without a finite energy (eV) is passed over."""
+        if not (0 < number < len(chemical_symbols) and math.isfinite(energy)):
+            return
         before = self.energies.setdefault(number, energy)
         if abs(before - energy) > DIFFERENT:
             self._different.add(number)

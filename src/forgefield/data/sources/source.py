@@ -99,7 +99,7 @@ class Source:
             energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         unconverged = None if self._config.keep_unconverged else frame.unconverged
         if reason := reason_to_reject(frame, labels) or unconverged:
-            if reason == ISOLATED and n == 1 and energy is not None and np.isfinite(energy):
+            if reason == ISOLATED and n == 1 and energy is not None:
                 self.isolated.add(int(frame.numbers[0]), energy)
             return RejectedFrame(file, number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
