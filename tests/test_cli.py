@@ -49,7 +49,7 @@ def water(tmp_path):
     np.savez(tmp_path / "water.npz", R=positions, z=[8, 1, 1], E=random.normal(size=8), F=random.normal(size=(8, 3, 3)))
 
 
-@pytest.mark.parametrize("verb", [*STAGES, "test", "predict", "export", "doctor"])
+@pytest.mark.parametrize("verb", ["inspect", *STAGES, "test", "predict", "export", "doctor"])
 def test_every_verb_explains_itself(forgefield, verb):
     code, output, _ = forgefield(verb, "--help")
     assert code == 0
@@ -72,6 +72,29 @@ def test_every_script_explains_itself(root, monkeypatch, capsys, name):
         runpy.run_path(str(root / "scripts" / f"{name}.py"), run_name="__main__")
     assert not end.value.code
     assert "--config" in capsys.readouterr().out
+
+
+def test_inspect_prints_a_dataset_that_converts(forgefield, water, tmp_path):
+    code, output, _ = forgefield("inspect", "water.npz")
+    assert code == 0
+    tables, _, entry = output.partition("datasets:\n")
+    assert all(word in tables for word in ("8 usable", "atoms x 3", "key E, in 8 of 8 frames", "nearest neighbors"))
+    (tmp_path / "my.yaml").write_text(f"dataset: water\ndatasets:\n{entry}")
+    code, output, _ = forgefield("convert", "--config", "my.yaml", "--output", "converted")
+    assert (code, output) == (0, "converted: 6 train, 1 valid, 1 test; of 8 frames 0 rejected, 0 unused\n")
+
+
+def test_inspect_for_programs(forgefield, water):
+    _, output, _ = forgefield("inspect", "water.npz", "--json", "--frames", "5")
+    found = json.loads(output)
+    assert found["frames"] == {"read": 5, "all": False, "usable": 5, "rejected": {}}
+    assert found["entry"] == {"source": "water.npz", "units": {"energy": "eV", "length": "angstrom"}}
+
+
+def test_inspect_of_nothing(forgefield):
+    code, output, error = forgefield("inspect", "water.npz")
+    assert (code, output, error.count("\n")) == (2, "", 1)
+    assert error.startswith("error: water.npz: no such file")
 
 
 def test_convert_reads_its_configuration_from_text_and_writes_where_it_is_told(forgefield, water, tmp_path):

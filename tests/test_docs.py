@@ -104,6 +104,13 @@ def test_other_commands_run(folder, command):
         assert all(np.isfinite(atoms.get_forces()).all() for atoms in frames)
 
 
+def test_inspection_prints_what_is_shown(folder):
+    page = ROOT / "docs/data.md"
+    command = next(c for c in commands("forgefield") if c.startswith("forgefield inspect resources"))
+    printed = "".join(f"{line.rstrip()}\n" for line in run(folder, *forgefield(command)).splitlines())
+    assert printed == blocks(page, "text")[0]
+
+
 def test_predictions_are_shown():
     assert any(" predict " in command for command in commands("forgefield"))
 

@@ -30,8 +30,17 @@ def make_directory(path: Path, key: str) -> None:
         raise UserError(f"{key}: {path} cannot be made a directory ({error.strerror}); choose another place") from None
 
 
+def files_in(path: Path) -> list[Path]:
+    """A file itself, or all files in a directory, however deep, in the order of their names."""
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+
+
 def sha256_of(path: Path | str) -> str:
-    """The hexadecimal sha256 of a file's bytes."""
+    """The hexadecimal sha256 of a file's bytes; for a directory that of the names and sha256 of the files in it."""
+    path = Path(path)
+    if path.is_dir():
+        lines = [f"{sha256_of(file)}  {file.relative_to(path).as_posix()}\n" for file in files_in(path)]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -15,14 +15,13 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-import h5py
 from pydantic import BaseModel
 
 from forgefield.config import Config, DatasetConfig, ModelConfig, RunConfig
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.convert import convert_dataset, dataset_files
 from forgefield.data.splits import PARTS
-from forgefield.data.store import Store
+from forgefield.data.store import Store, is_store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
 from forgefield.models.foundation import import_model
@@ -136,7 +135,7 @@ def _noted(record: Path) -> dict[str, Made]:
 
 def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], output: Path) -> None:
     """Convert reference files; link stores, which are as they should be."""
-    stores = {part: [path for path in paths if h5py.is_hdf5(path)] for part, paths in files.items()}
+    stores = {part: [path for path in paths if is_store(path)] for part, paths in files.items()}
     if not any(stores.values()):
         convert_dataset(name, dataset, output, complete=True)
         return

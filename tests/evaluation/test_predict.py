@@ -61,7 +61,7 @@ def test_an_npz_file_is_read_in_the_unit_it_states_or_the_one_given(
     ("stated", "given", "message"),
     [
         ({}, None, "an npz file without the unit of its lengths; give it, such as --length-unit angstrom"),
-        ({"r_unit": "nm"}, "Å", "r_unit in the file is nm, but the unit given is Å; correct one"),
+        ({"r_unit": "nm"}, "Å", "lengths in the file are in nm, but the unit given is Å; correct one"),
         ({"r_unit": "furlong"}, None, "unknown length unit 'furlong'; did you mean"),
         ({"z": [8, 1]}, "Å", r"R has shape \(2, 3, 3\) and z \(2,\)"),
     ],

@@ -15,6 +15,7 @@ sys.path.insert(0, SOURCE)
 
 from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
+from forgefield.files import files_in
 from forgefield.errors import UserError, reported_errors
 
 # A rule's `python` is the one that runs snakemake; a conda environment goes before it.
@@ -69,7 +70,8 @@ def source_files(wildcards):
     paths = [source for source in sources if isinstance(source, str)]
     paths += [dataset.split.file] if dataset.split.file else []
     with reported_errors():
-        return find_files(paths) if paths else []
+        found = find_files(paths) if paths else []
+    return [file for path in found for file in files_in(path)]
 
 
 def foundation_files(wildcards):

@@ -9,6 +9,7 @@ import typer
 from forgefield import __version__
 from forgefield.cli import runs, stages, use
 from forgefield.cli.export import export
+from forgefield.cli.inspect import inspect
 from forgefield.errors import UserError, reported_errors
 
 # typer has its own copy of click's exceptions, or click's own, by its version
@@ -22,9 +23,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+BEFORE = "Before"
 STAGES = "Stages, in order"
 USE = "Use"
 for verb, function, panel in [
+    ("inspect", inspect, BEFORE),
     ("convert", stages.convert, STAGES),
     ("import-model", stages.import_model, STAGES),
     ("statistics", stages.statistics, STAGES),

@@ -8,14 +8,14 @@ import typer
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model's directory, such as results/runs/NAME/model.")],
-    file: Annotated[Path, typer.Argument(help="Structures: an npz file, or any format that ASE reads.")],
+    file: Annotated[Path, typer.Argument(help="Structures, in any format that `convert` reads.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The extended XYZ file to write.")],
     batch: Annotated[int, typer.Option(min=1, help="Structures per call of the model.")] = 32,
     precision: Annotated[
         str, typer.Option(metavar="float64|float32", help="Precision of the model's arithmetic.")
     ] = "float64",
     length_unit: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="Of lengths in the file; else r_unit of an npz file, or Å.")
+        str | None, typer.Option(metavar="UNIT", help="Of lengths in the file; else what the file states, or Å.")
     ] = None,
 ) -> None:
     """Write energy (eV), forces (eV/Å) and, for periodic cells, stress (eV/Å³) of each structure of a file."""

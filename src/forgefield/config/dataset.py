@@ -112,8 +112,13 @@ class DatasetConfig(Section):
     names its own."""
 
     format: str = "auto"
-    """`auto` (by name and content), `npz` (sGDML or rMD17), or the name of a format that ASE reads, such as `extxyz` or
-    `vasp-out`."""
+    """`auto` (by name and content), `npz` (sGDML or rMD17), `hdf5` (a group for each structure, molecule or number of
+    atoms), `mace-hdf5`, `deepmd`, `deepmd-hdf5`, `cp2k`, the name of a format that ASE reads, such as `extxyz` or
+    `vasp-out`, or `dpdata:` and the name of one that dpdata reads, where that is installed."""
+
+    keep_unconverged: bool = False
+    """Keep frames of which a program's output says that the calculation did not converge. Otherwise they are left out
+    and counted."""
 
     units: NamedUnits = SourceUnits()
     """Units of the source."""

@@ -98,12 +98,12 @@ class Magnitudes:
 
     def contradictions(self) -> list[str]:
         """One line for each of energies and forces together, and lengths, that are impossible in eV and Å."""
-        lengths = self._length_warning() if self._bond_ratio <= CLOSEST else None
+        lengths = self._length_warning() if self.bond_ratio <= CLOSEST else None
         return [text for text in (self._energies_too_large(), lengths) if text]
 
     def warnings(self) -> list[str]:
         """One line for each that looks as if read in a wrong unit, but could be true."""
-        lengths = self._length_warning() if self._bond_ratio > CLOSEST else None
+        lengths = self._length_warning() if self.bond_ratio > CLOSEST else None
         return [text for text in (self._energies_in_hartree(), lengths) if text]
 
     def _energies_in_hartree(self) -> str | None:
@@ -130,11 +130,17 @@ class Magnitudes:
         return f"energies look too large for eV: {' and '.join(evidence)}; are they in {units}? Set units.energy"
 
     @property
-    def _bond_ratio(self) -> float:
+    def energy_ratio(self) -> float | None:
+        """Median of total energies over those of all electrons."""
+        return float(np.median(self._energy_ratios)) if self._energy_ratios else None
+
+    @property
+    def bond_ratio(self) -> float:
+        """Median of distances to the nearest neighbor over the sum of both covalent radii; 1 where there are none."""
         return float(np.median(self._bond_ratios)) if self._bond_ratios else 1.0
 
     def _length_warning(self) -> str | None:
-        ratio = self._bond_ratio
+        ratio = self.bond_ratio
         if CLOSEST < ratio < FARTHEST:
             return None
         found = f"{ratio:.2f}" if np.isfinite(ratio) else f"more than {FARTHEST}"

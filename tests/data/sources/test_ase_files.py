@@ -1,5 +1,7 @@
 """Every format that ASE reads, with standard and custom keys."""
 
+import sys
+
 import ase.db
 import ase.io
 import numpy as np
@@ -91,6 +93,32 @@ def test_values_kept_in_a_database(frames, read, tmp_path):
     structures, source = read(tmp_path / "a.db")
     assert source.keys.found == {"energy": "dft_energy", "forces": "dft_forces"}
     assert structures[1].forces.shape == (2, 3)
+
+
+def test_an_lmdb_database(frames, read, tmp_path):
+    pytest.importorskip("ase_db_backends")
+    with ase.db.connect(tmp_path / "a.aselmdb") as database:
+        for atoms in frames:
+            database.write(atoms)
+    structures, source = read(tmp_path / "a.aselmdb")
+    for found, atoms in zip(structures, frames, strict=True):
+        assert_same(found, atoms)
+    assert source.files[0]["format"] == "db"
+
+
+def test_an_lmdb_database_without_its_package(read, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ase_db_backends.aselmdb", None)
+    (tmp_path / "a.aselmdb").write_bytes(b"anything")
+    with pytest.raises(
+        UserError, match=r"a\.aselmdb: reading it needs the package ase-db-backends; pip install ase-db"
+    ):
+        read(tmp_path / "a.aselmdb")
+
+
+def test_other_lmdb_files_are_not_unpickled(read, tmp_path):
+    (tmp_path / "a.lmdb").write_bytes(b"anything")
+    with pytest.raises(UserError, match=r"a\.lmdb: an LMDB file of an unknown kind; rename it to \.aselmdb if ASE"):
+        read(tmp_path / "a.lmdb")
 
 
 def virial(atoms):
@@ -259,7 +287,7 @@ def test_a_file_of_no_known_format(read, tmp_path):
 
 def test_a_format_nobody_knows(frames, read, tmp_path):
     ase.io.write(tmp_path / "a.xyz", frames)
-    with pytest.raises(UserError, match="format 'extxzy': unknown to ASE; did you mean 'extxyz'"):
+    with pytest.raises(UserError, match="format 'extxzy': unknown; did you mean 'extxyz'"):
         read(tmp_path / "a.xyz", format="extxzy")
 
 

@@ -4,6 +4,7 @@ import socket
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +18,23 @@ from forgefield.files import sha256_of
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a directory, counts requests, and cuts files named short.* in half."""
+    """Serves a directory, counts requests, and cuts files named short.* in half. resume.* it can send from any byte."""
 
     requests: list[str]
 
     def do_GET(self):
         self.requests.append(self.path)
-        super().do_GET()
+        if "resume" not in self.path:
+            return super().do_GET()
+        content = Path(self.translate_path(self.path)).read_bytes()
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        if start >= len(content):
+            return self.send_error(416)
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(content) - start))
+        self.end_headers()
+        self.wfile.write(content[start : start + 6])  # never more than six bytes at a time
+        return None
 
     def copyfile(self, source, outputfile):
         content = source.read()
@@ -106,6 +117,39 @@ def test_half_a_file_is_not_kept(server):
     assert not files_here()
 
 
+def test_a_load_that_was_cut_off_is_continued(server):
+    url, directory, requests = server
+    (directory / "resume.xyz").write_bytes(b"0123456789")
+    sha256 = sha256_of(directory / "resume.xyz")
+    with pytest.raises(MachineError, match=r"resume\.xyz: ended after 6 of 10 bytes; run again"):
+        fetch(f"{url}/resume.xyz", sha256)
+    assert not local_path(f"{url}/resume.xyz").exists()
+    assert fetch(f"{url}/resume.xyz", sha256).read_bytes() == b"0123456789"
+    assert len(requests) == 2
+    assert files_here() == [local_path(f"{url}/resume.xyz")]
+
+
+def test_a_load_of_another_file_is_not_continued(server):
+    url, directory, _ = server
+    (directory / "resume.xyz").write_bytes(b"0123456789")
+    with pytest.raises(MachineError):
+        fetch(f"{url}/resume.xyz", "0" * 64)
+    with pytest.raises(UserError, match=r"has sha256 .*, but 000"):
+        fetch(f"{url}/resume.xyz", "0" * 64)
+    assert not files_here()
+
+
+@pytest.mark.parametrize("name", ["resume.xyz", "plain.xyz"])
+def test_a_load_is_begun_again_where_the_server_does_not_continue(server, name):
+    """The part here is whole already, or longer than the file; plain.xyz is always sent from its beginning."""
+    url, directory, _ = server
+    (directory / name).write_bytes(b"01234")
+    path = local_path(f"{url}/{name}")
+    path.parent.mkdir(parents=True)
+    path.with_name(f".{name}.part").write_bytes(b"abcdef")
+    assert fetch(f"{url}/{name}", sha256_of(directory / name)).read_bytes() == b"01234"
+
+
 def test_a_missing_file_is_the_addresss_fault(server):
     with pytest.raises(UserError, match=r"nothing\.npz: the server answers 404 File not found; correct the address"):
         fetch(f"{server[0]}/nothing.npz", None)
@@ -121,7 +165,7 @@ def test_without_a_network_the_line_says_where_to_put_the_file(tmp_path, monkeyp
         ) as e:
             fetch(url, None)
     assert str(e.value).endswith(str(tmp_path / local_path(url)))
-    local_path(url).parent.mkdir(parents=True)
+    local_path(url).parent.mkdir(parents=True, exist_ok=True)
     local_path(url).write_bytes(b"put here by hand")
     assert fetch(url, sha256_of(local_path(url))) == local_path(url)
 

@@ -1,10 +1,16 @@
-"""Files from the internet: loaded once, checked by their sha256, kept under results/downloads."""
+"""Files from the internet: loaded once, checked by their sha256, kept under results/downloads.
 
-import hashlib
+A load that was cut off is continued where the sha256 is listed: only that would tell that both parts are of one file.
+"""
+
+import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from typing import BinaryIO
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
@@ -13,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from forgefield.errors import MachineError, UserError
-from forgefield.files import atomic_file, sha256_of
+from forgefield.files import sha256_of, sync
 
 DOWNLOADS = Path("results/downloads")
 TIMEOUT_S, CHUNK_BYTES = 60, 1 << 20
@@ -50,35 +56,58 @@ def local_path(url: str) -> Path:
 
 def _load(url: str, path: Path, sha256: str | None) -> None:
     """Write the file of ``url`` to ``path``, whole and with the right sha256, or not at all."""
-    digest = hashlib.sha256()
-    with closing(_opened(url, path)) as response, atomic_file(path) as temporary, open(temporary, "wb") as file:
-        for chunk in _chunks(response, url):
-            digest.update(chunk)
-            file.write(chunk)
-        file.flush()
-        if sha256 not in (None, found := digest.hexdigest()):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    with open(part, "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # another process may be loading the same
+        if path.exists():
+            return
+        try:
+            _append(url, path, file, start=file.tell() if sha256 else 0)
+        except BaseException:
+            if sha256 is None or file.tell() == 0:
+                part.unlink()
+            raise
+        if sha256 not in (None, found := sha256_of(part)):
+            part.unlink()
             raise UserError(f"{url}: has sha256 {found}, but {sha256} is listed; correct it if you trust this file")
+        os.replace(part, path)
+    sync(path.parent)
 
 
-def _opened(url: str, path: Path) -> HTTPResponse:
+def _append(url: str, path: Path, file: BinaryIO, start: int) -> None:
+    """Load what follows the first ``start`` bytes, or everything where the server cannot begin there."""
+    with closing(_opened(url, path, start)) as response:
+        start = start if response.status == HTTPStatus.PARTIAL_CONTENT else 0
+        file.truncate(start)
+        for chunk in _chunks(response, url, loaded=start):
+            file.write(chunk)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _opened(url: str, path: Path, start: int) -> HTTPResponse:
+    headers = {"User-Agent": "forgefield"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
-        return urlopen(Request(url, headers={"User-Agent": "forgefield"}), timeout=TIMEOUT_S)
+        return urlopen(Request(url, headers=headers), timeout=TIMEOUT_S)
     except HTTPError as error:
+        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
+            return _opened(url, path, 0)
         raise UserError(f"{url}: the server answers {error.code} {error.reason}; correct the address") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise MachineError(f"{url}: not reached ({reason}); load it elsewhere and put it at {path.resolve()}") from None
 
 
-def _chunks(response: HTTPResponse, url: str) -> Iterator[bytes]:
-    """The content piece by piece, with progress on stderr."""
-    size = response.length
+def _chunks(response: HTTPResponse, url: str, loaded: int) -> Iterator[bytes]:
+    """The content piece by piece after the ``loaded`` bytes that are here, with progress on stderr."""
+    size = None if response.length is None else loaded + response.length
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
     if not console.is_terminal:
         console.print(f"loading {url}", highlight=False, soft_wrap=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task, loaded = progress.add_task(f"loading {url}", total=size), 0
+        task = progress.add_task(f"loading {url}", total=size, completed=loaded)
         while chunk := _read(response, url):
             yield chunk
             loaded += len(chunk)

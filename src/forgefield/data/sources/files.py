@@ -1,4 +1,4 @@
-"""From the paths and globs of a config to the list of existing files."""
+"""From the paths and globs of a config to the list of existing files, and directories that are one source."""
 
 import difflib
 import glob
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forgefield.config.dataset import Download
+from forgefield.data.sources.directories import directory_source, sources_in
 from forgefield.data.sources.downloads import fetch
 from forgefield.errors import UserError
 from forgefield.files import sha256_of
@@ -16,9 +17,12 @@ Entry = str | Path | Download
 def find_files(source: Entry | Sequence[Entry]) -> list[Path]:
     """The files that a path, a glob, a download or a list of these names; a glob's in alphabetical order.
 
+    A directory stands for the files in it, but a run of VASP for its vasprun.xml, or else its OUTCAR, and a system of
+    DeePMD for itself.
+
     Raises:
-        UserError: a file is missing, empty or a directory, a glob matches nothing, one file is named twice, or the
-            sha256 of a download is not listed or another.
+        UserError: a file is missing, empty or, in a directory, of no known format, a glob matches nothing, one file is
+            named twice, or the sha256 of a download is not listed or another.
         MachineError: a file cannot be loaded from the internet.
     """
     entries = [source] if isinstance(source, Entry) else source
@@ -50,11 +54,12 @@ def _downloaded(entry: Download) -> Path:
 
 def _expand(path: Path) -> list[Path]:
     if not path.exists() and glob.has_magic(str(path)):
-        files = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()]
+        found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+        files = [source for name in found if (source := name if name.is_file() else directory_source(name))]
         if not files:
             raise UserError(f"{path}: no file matches")
     else:
-        files = [path]
+        files = sources_in(path) if path.is_dir() else [path]
     for file in files:
         _check(file)
     return files
@@ -66,7 +71,5 @@ def _check(file: Path) -> None:
         nearest = difflib.get_close_matches(file.name, siblings, n=1)
         hint = f"; did you mean {file.parent / nearest[0]}?" if nearest else f" (looked from {Path.cwd()})"
         raise UserError(f"{file}: no such file{hint}")
-    if not file.is_file():
-        raise UserError(f"{file}: a directory; name a file or a glob such as {file}/*.xyz")
-    if file.stat().st_size == 0:
+    if file.is_file() and file.stat().st_size == 0:
         raise UserError(f"{file}: empty file")

@@ -1,7 +1,7 @@
 """What passes from the readers of single formats to the common rest of the data stage."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ class RawFrame:
         cell: (3, 3) cell vectors as rows.
         pbc: (3,).
         values: everything else the file holds for this frame, labels among it, by the file's own keys.
+        unconverged: how the file says that the calculation did not converge; None where it did, or does not say.
     """
 
     numbers: np.ndarray
@@ -24,6 +25,22 @@ class RawFrame:
     cell: np.ndarray
     pbc: np.ndarray
     values: Mapping[str, Any]
+    unconverged: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a reader needs to know of who reads.
+
+    Attributes:
+        is_label: whether an array of that name would be read as a label, and must then have a row for each frame.
+        warnings: takes what a user should know, each text once.
+        remedy: what messages say that a user can do about a file that is not of the format it is read as.
+    """
+
+    is_label: Callable[[str], bool] = lambda key: False
+    warnings: list[str] = field(default_factory=list)
+    remedy: str = "set `format`"
 
 
 @dataclass(frozen=True)

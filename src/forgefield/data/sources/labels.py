@@ -51,7 +51,7 @@ class LabelKeys:
 
     def may_hold(self, key: str) -> bool:
         """Whether a key would be read as a label."""
-        return any(key == self._named[x] if x in self._named else _means(key, x) for x in self._wanted)
+        return any(key == self._named[x] if x in self._named else means(key, x) for x in self._wanted)
 
     def pick(self, frame: RawFrame, where: str) -> dict[str, Any]:
         """The labels of one frame, raw.
@@ -76,7 +76,7 @@ class LabelKeys:
             return
         if self.found.get(label) == label:
             return
-        candidates = [label] if label in self.seen else sorted(key for key in self.seen if _means(key, label))
+        candidates = [label] if label in self.seen else sorted(key for key in self.seen if means(key, label))
         candidates += [key for key in [self.found.get(label)] if key and key not in candidates]
         if len(candidates) > 1:
             raise UserError(f"{where}: {label} may be {' or '.join(candidates)}; say which by keys.{label}")
@@ -115,7 +115,7 @@ class LabelKeys:
         return sorted(self.seen - set(self.found.values()))
 
 
-def _means(key: str, label: str) -> bool:
+def means(key: str, label: str) -> bool:
     """Whether a key is a usual name of a label: one of its words, alone or with affixes."""
     parts = [part for part in re.split(r"[_\s-]+", key.casefold()) if part]
     words = [part for part in parts if part in WORDS[label]]

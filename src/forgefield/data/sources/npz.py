@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from forgefield.data.sources.frames import RawFrame
+from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.errors import UserError
 
 POSITIONS = ("R", "coords", "positions", "coordinates")
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers")
 UNIT_KEYS = {"e_unit": "energy", "r_unit": "length"}
-COPY_AGAIN = "copy it again or set `format`"
 BLOCK = 256  # frames read at a time
 
 
@@ -29,31 +28,26 @@ def is_npz(path: Path) -> bool:
     return path.suffix == ".npz"
 
 
-def stated_units(path: Path, remedy: str = COPY_AGAIN) -> dict[str, str]:
-    """The unit words a file states, under "energy" and "length"."""
-    with _open(path, remedy) as archive:
+def stated_units(path: Path, options: ReadOptions) -> dict[str, str]:
+    """Kind of quantity -> the unit that a file states for it."""
+    with _open(path, options.remedy) as archive:
         return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
 
 
-def read_npz(path: Path, is_label: Callable[[str], bool], remedy: str = COPY_AGAIN) -> Iterator[RawFrame]:
+def read_npz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
     """Stream the frames of one file; the arrays with one row for each frame go into ``RawFrame.values``.
-
-    Args:
-        path: the file.
-        is_label: whether an array may be a label, which must have a row for each frame.
-        remedy: what messages say that a user can do about a file that is no npz file or damaged.
 
     Raises:
         UserError: no npz file, damaged, an array is missing or does not fit the others, or holds Python objects.
     """
-    with _open(path, remedy) as archive, ExitStack() as stack:
+    with _open(path, options.remedy) as archive, ExitStack() as stack:
         positions, numbers = (_first(path, archive, names) for names in (POSITIONS, NUMBERS))
         z, cell = np.asarray(archive[numbers]), np.zeros((3, 3))
         if "lattice" in archive.files:
             cell = np.asarray(archive["lattice"], float).T
         rows = {key: stack.enter_context(_Rows(archive, key)) for key in archive.files if key != numbers}
         rows = {key: row for key, row in rows.items() if row.shape and row.dtype.kind in "fiub"}
-        n_frames = _check_shapes(path, rows, z, positions, numbers, is_label)
+        n_frames = _check_shapes(path, rows, z, positions, numbers, options.is_label)
         rows = {key: row for key, row in rows.items() if row.shape[0] == n_frames}
         for start in range(0, n_frames, BLOCK):
             block = {key: row.read(min(BLOCK, n_frames - start)) for key, row in rows.items()}
@@ -87,7 +81,7 @@ def _open(path: Path, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
             with archive:
                 yield archive
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not a readable npz file ({error}); {remedy}") from None
+        raise UserError(f"{path}: not a readable npz file ({error}); copy it again or {remedy}") from None
 
 
 def _first(path: Path, archive: np.lib.npyio.NpzFile, names: tuple[str, ...]) -> str:

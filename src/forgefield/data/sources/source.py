@@ -1,6 +1,6 @@
 """A list of files as one checked stream of structures in eV and Å."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,13 @@ from ase.stress import voigt_6_to_full_3x3_stress
 from forgefield.config.dataset import DatasetConfig
 from forgefield.data.checks import check_structure
 from forgefield.data.places import Places
-from forgefield.data.sources.ase_files import ase_format, read_ase
-from forgefield.data.sources.frames import RawFrame, RejectedFrame
+from forgefield.data.sources.archives import plain_files
+from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
+from forgefield.data.sources.frames import RawFrame, ReadOptions, RejectedFrame
 from forgefield.data.sources.groups import Groups
 from forgefield.data.sources.isolated import IsolatedAtoms
 from forgefield.data.sources.labels import LabelKeys
-from forgefield.data.sources.npz import is_npz, read_npz, stated_units
-from forgefield.data.sources.units import units_of_file, units_of_format
+from forgefield.data.sources.units import units_of_file
 from forgefield.data.sources.weights import Weights
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
@@ -50,6 +50,7 @@ class Source:
         self.groups = Groups(config.split)
         self.isolated = IsolatedAtoms()
         self.warnings: list[str] = []
+        self._options = ReadOptions(self.keys.may_hold, self.warnings)
         self._without_volume = 0
 
     @property
@@ -66,49 +67,48 @@ class Source:
     def __iter__(self) -> Iterator[Structure | RejectedFrame]:
         index = 0
         for path in self._paths:
-            form = self._format(path)
-            units = self._units(path, form)
-            factors = units.factors(Units())
-            frames = read_npz(path, self.keys.may_hold) if form == "npz" else read_ase(path, form, self.warnings)
-            number, first = -1, index
-            for number, frame in enumerate(frames):
-                yield self._convert(frame, path, number, index, factors)
-                index += 1
-            if number < 0:
-                raise UserError(f"{path}: no frames in it (read as {form}); set `format` if it is of another one")
-            self.files.append(
-                {"path": str(path), "format": form, "units": units, "first_frame": first, "frames": number + 1}
-            )
+            first, entry = index, None
+            for name, plain in plain_files(path):
+                form, units = self._opened(name, plain)
+                if entry not in (None, entry := {"path": str(path), "format": form.name, "units": units}):
+                    raise UserError(f"{name}: of another format or in other units than the files before; unpack {path}")
+                frames, factors = read_frames(name, plain, form, self._options), units.factors(Units())
+                number = -1
+                for number, frame in enumerate(frames):
+                    yield self._convert(frame, name, number, index, factors)
+                    index += 1
+                if number < 0:
+                    raise UserError(
+                        f"{name}: no frames in it (read as {form.name}); set `format` if it is of another one"
+                    )
+            self.files.append(entry | {"first_frame": first, "frames": index - first})
         self.keys.check(self.name)
         self.weights.check(self.name, self.keys.seen)
         self.warnings += self.isolated.warnings()
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
 
-    def _format(self, path: Path) -> str:
-        name = self._config.format
-        if name == "npz" or (name == "auto" and is_npz(path)):
-            return "npz"
-        return ase_format(path, name)
-
-    def _units(self, path: Path, form: str) -> Units:
-        if form == "npz":
-            return units_of_file(path, self._config.units, stated_units(path), None)
-        return units_of_file(path, self._config.units, units_of_format(form), Units())
+    def _opened(self, name: str, plain: Path) -> tuple[Format, Units]:
+        """Format and units of a file that messages call ``name``."""
+        with named_as(plain, name, self._options):
+            form = find_format(plain, self._config.format, self._options)
+            stated = form.stated(plain, self._options)
+            return form, units_of_file(plain, self._config.units, stated, Units() if form.assumed else None)
 
     def _convert(
-        self, frame: RawFrame, path: Path, number: int, index: int, factors: Factors
+        self, frame: RawFrame, file: str, number: int, index: int, factors: Factors
     ) -> Structure | RejectedFrame:
-        where = f"{path}, frame {number}"
+        where = f"{file}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
         energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
         if energy is not None:
             energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
-        if reason := _reason_to_reject(frame, labels):
+        unconverged = None if self._config.keep_unconverged else frame.unconverged
+        if reason := reason_to_reject(frame, labels) or unconverged:
             if reason == ISOLATED and n == 1 and energy is not None:
                 self.isolated.add(int(frame.numbers[0]), energy)
-            return RejectedFrame(str(path), number, index, reason)
+            return RejectedFrame(file, number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
         forces = _array(labels.get("forces"), where, "forces", [(n, 3)])
@@ -124,7 +124,7 @@ class Source:
             **self.weights.pick(frame, where),
         )
         check_structure(structure, where)
-        self.groups.add(frame, path, where)
+        self.groups.add(frame, Path(file), where)
         return structure
 
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
@@ -144,7 +144,8 @@ class Source:
 ISOLATED = "isolated atom"
 
 
-def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
+def reason_to_reject(frame: RawFrame, labels: Mapping[str, Any]) -> str | None:
+    """Why a frame cannot be trained on, but for its numbers; None where it can."""
     if len(frame.numbers) == 0:
         return "no atoms"
     if str(frame.values.get("config_type", "")).casefold() == "isolatedatom":

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from forgefield.data.checks import check_structure
-from forgefield.data.sources.ase_files import ase_format, read_ase
-from forgefield.data.sources.frames import RawFrame
-from forgefield.data.sources.npz import is_npz, read_npz, stated_units
+from forgefield.data.sources.archives import plain_files
+from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
+from forgefield.data.sources.frames import ReadOptions
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError, named
 from forgefield.units import LENGTH_UNITS, unit_name
@@ -20,40 +20,40 @@ def read_unlabelled(paths: Sequence[Path], unit: str | None = None) -> Iterator[
     """Each file's structures in order, in Å, with their file; ``source_index`` counts through all files.
 
     Args:
-        paths: npz files, or files in any format that ASE reads.
-        unit: of lengths; None is what an npz file states, and Å in other files.
+        paths: files of any format that converts.
+        unit: of lengths; None is what a file or its format states.
 
     Raises:
-        UserError: a file cannot be read, an npz file is without a unit, or a structure cannot be.
+        UserError: a file cannot be read, is without a unit, or a structure cannot be.
     """
     index = 0
     for path in paths:
-        factor = LENGTH_UNITS[_unit(path, unit)]
-        for number, frame in enumerate(_frames(path)):
-            structure = Structure(
-                numbers=np.asarray(frame.numbers, np.int64),
-                positions=np.asarray(frame.positions, np.float64) * factor,
-                cell=np.asarray(frame.cell, np.float64) * factor,
-                pbc=np.asarray(frame.pbc, bool),
-                source_index=index,
-            )
-            check_structure(structure, f"{path}, frame {number}")
-            yield path, structure
-            index += 1
+        for name, plain in plain_files(path):
+            options = ReadOptions(remedy=SAVE_ANOTHER)
+            with named_as(plain, name, options):
+                form = find_format(plain, options=options)
+                factor = LENGTH_UNITS[_unit(plain, form, unit, options)]
+            for number, frame in enumerate(read_frames(name, plain, form, options)):
+                structure = Structure(
+                    numbers=np.asarray(frame.numbers, np.int64),
+                    positions=np.asarray(frame.positions, np.float64) * factor,
+                    cell=np.asarray(frame.cell, np.float64) * factor,
+                    pbc=np.asarray(frame.pbc, bool),
+                    source_index=index,
+                )
+                check_structure(structure, f"{name}, frame {number}")
+                yield path, structure
+                index += 1
 
 
-def _frames(path: Path) -> Iterator[RawFrame]:
-    if is_npz(path):
-        return read_npz(path, lambda key: False, SAVE_ANOTHER)
-    return read_ase(path, ase_format(path, "auto", SAVE_ANOTHER), [], SAVE_ANOTHER)
-
-
-def _unit(path: Path, given: str | None) -> str:
-    stated = stated_units(path, SAVE_ANOTHER).get("length") if is_npz(path) else None
+def _unit(path: Path, form: Format, given: str | None, options: ReadOptions) -> str:
+    stated = form.stated(path, options).get("length")
     with named(path):
         found = {unit_name("length", word) for word in (given, stated) if word is not None}
     if len(found) > 1:
-        raise UserError(f"{path}: r_unit in the file is {stated}, but the unit given is {given}; correct one")
-    if not found and is_npz(path):
-        raise UserError(f"{path}: an npz file without the unit of its lengths; give it, such as --length-unit angstrom")
+        raise UserError(f"{path}: lengths in the file are in {stated}, but the unit given is {given}; correct one")
+    if not found and not form.assumed:
+        raise UserError(
+            f"{path}: an {form.name} file without the unit of its lengths; give it, such as --length-unit angstrom"
+        )
     return found.pop() if found else "angstrom"

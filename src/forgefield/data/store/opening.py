@@ -37,6 +37,17 @@ def open_file(path: Path, verb: str = "convert") -> h5py.File:
         raise UserError(f"{path}: not an HDF5 file; make one with `forgefield {verb}`") from None
 
 
+def is_store(path: Path) -> bool:
+    """Whether a file is a store, or was one, by what it says of itself; damaged ones may be."""
+    if not (path.is_file() and h5py.is_hdf5(path)):
+        return False
+    try:
+        with open_file(path) as file:
+            return "forgefield_format" in file.attrs
+    except UserError:
+        return True
+
+
 def damaged(path: Path, verb: str = "convert") -> UserError:
     """What h5py says of such a file is about its internals."""
     return UserError(f"{path}: a damaged or truncated HDF5 file; make it again with `forgefield {verb}`")
