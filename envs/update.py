@@ -27,9 +27,9 @@ PYTHON = "3.11"
 
 # The import stage compares both engines on the same weights, so fabric holds JAX too.
 ENGINES = {
-    "jax": ("jax", "kernels"),
-    "mpi": ("jax", "kernels", "mpi"),
-    "fabric": ("jax", "fabric"),
+    "jax": ("jax", "kernels", "formats"),
+    "mpi": ("jax", "kernels", "mpi", "formats"),
+    "fabric": ("jax", "fabric", "formats"),
     "workflow": ("workflow",),
 }
 # In the mpi environment conda brings MPI and the compiler: mpi4jax is built before pip has installed anything.
