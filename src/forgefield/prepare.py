@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -25,6 +25,7 @@ from forgefield.data.splits import PARTS
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
+from forgefield.models.plugin.code import code_files
 from forgefield.models.potential import Potential, load_potential, save_potential
 
 WEIGHTS = ("model.json", "weights.safetensors")
@@ -65,7 +66,7 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
     if "model" in paths.given:
         _require_architecture(f"--model {paths.model}", paths.model, run.model, model)
     else:
-        made = _made_from(model, _foundation_files(model))
+        made = _made_from(model, _foundation_files(model), code_files(model.python.object or ""))
         _make(record, paths.model, made, lambda: _make_foundation(run.model, model, paths.model))
     if "statistics" not in paths.given:
         train = paths.data / "train.h5"
@@ -172,5 +173,9 @@ def _apart(function: Callable[..., None], *arguments: Any) -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             pool.submit(function, *arguments).result()
+        except SystemExit:  # at a signal
+            for child in active_children():
+                child.kill()
+            raise
         except BrokenProcessPool:
             raise MachineError("a process of the preparation was killed; is there memory enough? Start again") from None
