@@ -21,6 +21,10 @@ class FlashcartModel(DerivedModel):
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__(to_flashcart(potential, dtype), potential.parameters)
 
+    def non_decayable_parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Parameters that weight decay would only harm, such as biases."""
+        return self.network.non_decayable_parameters()
+
     def non_muon_parameters(self) -> Iterator[torch.nn.Parameter]:
         """Matrices that are no linear maps, such as the elements' embedding."""
         return self.network.non_muon_parameters()
