@@ -297,11 +297,7 @@ def apart(folder):
 
 
 MISTAKES = {
-    "no such label": (
-        None,
-        ["datasets.data.keys.energy=my_energy"],
-        "no frame has datasets.data.keys.energy: 'my_energy'",
-    ),
+    "no such label": (None, ["datasets.data.keys.energy=my_energy"], "keys.energy: 'my_energy'"),
     "no label at all": (
         edited("valid", 2, lambda a: (a.info.clear(), a.arrays.pop("REF_forces"))),
         [],

@@ -209,11 +209,7 @@ BAD_FRAMES = {
     "NaN force": (nan_forces, {}, r"a.xyz, frame 17: forces NaN or infinite at atom 1"),
     "infinite energy": (infinite_energy, {}, r"a.xyz, frame 18: energy NaN or infinite"),
     "two atoms on one point": (one_point, {}, r"a.xyz, frame 4: atoms 0 and 1 are on one point"),
-    "key absent": (
-        None,
-        {"keys": {"energy": "energy_dft"}},
-        r"datasets\.water\.keys\.energy: 'energy_dft'; did you mean 'dft_energy'\?",
-    ),
+    "key absent": (None, {"keys": {"energy": "energy_dft"}}, r"keys.energy: 'energy_dft'; did you mean 'dft_energy'\?"),
     "split too large": (None, {"split": {"train": 400, "valid": 50, "test": 50}}, "but 19 frames are usable"),
     "part empty": (None, {"split": {"train": 0.9, "valid": 0.05, "test": 0.01}}, "leaves test without a frame"),
 }

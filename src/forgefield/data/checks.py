@@ -93,13 +93,9 @@ class Magnitudes:
             self._sampled += 1
             self._bond_ratios += _nearest_over_radii(structure)
 
-    def warnings(self, section: str) -> list[str]:
-        """One line for each of energies and forces together, and lengths, that look as if read in a wrong unit.
-
-        ``section`` is the dataset's in the configuration.
-        """
-        found = {"energy": self._energy_warning(), "length": self._length_warning()}
-        return [f"{text} Set {section}.units.{kind}" for kind, text in found.items() if text]
+    def warnings(self) -> list[str]:
+        """One line for each of energies and forces together, and lengths, that look as if read in a wrong unit."""
+        return [text for text in (self._energy_warning(), self._length_warning()) if text]
 
     def _energy_warning(self) -> str | None:
         evidence = []
@@ -110,7 +106,7 @@ class Magnitudes:
         if not evidence:
             return None
         found = " and ".join(evidence)
-        return f"energies look too large for eV: {found}; are they in kcal/mol or kJ/mol?"
+        return f"energies look too large for eV: {found}; are they in kcal/mol or kJ/mol? Set units.energy"
 
     def _length_warning(self) -> str | None:
         ratio = float(np.median(self._bond_ratios)) if self._bond_ratios else 1.0
@@ -119,7 +115,7 @@ class Magnitudes:
         found = f"{ratio:.2f}" if np.isfinite(ratio) else f"more than {FARTHEST}"
         return (
             f"lengths look wrong for Å: nearest neighbors are {found} times the sum of their covalent radii apart; "
-            "are they in nm or bohr?"
+            "are they in nm or bohr? Set units.length"
         )
 
 

@@ -18,7 +18,7 @@ from forgefield.data.sources import Source, find_files
 from forgefield.data.splits import PARTS, split_frames
 from forgefield.data.spool import Spool
 from forgefield.data.store import StoreWriter
-from forgefield.errors import MachineError, UserError, named
+from forgefield.errors import MachineError, UserError
 from forgefield.files import sha256_of, sync, write_json
 
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
@@ -82,10 +82,10 @@ def _convert_in(
 ) -> dict[str, Any]:
     """Write stores and report into a directory of their own."""
     with Spool(work) as spool:
-        reading = Reading(Source(config, list(chain(*files.values())), f"datasets.{name}"), spool)
+        reading = Reading(Source(config, list(chain(*files.values()))), spool)
         if complete:
             reading.require_complete()
-        parts = _split(name, config, reading, {part: len(paths) for part, paths in files.items()})
+        parts = _split(config, reading, {part: len(paths) for part, paths in files.items()})
         hashes = {str(path): sha256_of(path) for path in chain(*files.values())}
         for part in parts:
             own = {str(path): hashes[str(path)] for path in files.get(part, chain(*files.values()))}
@@ -95,19 +95,16 @@ def _convert_in(
     return report
 
 
-def _split(name: str, config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> dict[str, np.ndarray]:
+def _split(config: DatasetConfig, reading: Reading, n_files: dict[str, int]) -> dict[str, np.ndarray]:
     """Part -> positions of its structures in the spool."""
     if config.split.method != "files":
-        with named(f"datasets.{name}"):
-            return split_frames(len(reading.spool), config.split.method, config.split.shares, config.split.seed)
+        return split_frames(len(reading.spool), config.split.method, config.split.shares, config.split.seed)
     parts, first, file = {}, 0, 0
     for part in n_files:
         frames = sum(f["frames"] for f in reading.source.files[file : file + n_files[part]])
         parts[part] = np.flatnonzero((reading.indices >= first) & (reading.indices < first + frames))
         if len(parts[part]) == 0:
-            raise UserError(
-                f"datasets.{name}.split.{part}: no usable frame in its files; see the reasons by converting them alone"
-            )
+            raise UserError(f"split.{part}: no usable frame in its files; see the reasons by converting them alone")
         first, file = first + frames, file + n_files[part]
     return parts
 

@@ -51,7 +51,7 @@ class Reading:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
         self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
-        self.warnings = source.warnings + magnitudes.warnings(source.section) + self._label_warnings()
+        self.warnings = source.warnings + magnitudes.warnings() + self._label_warnings()
 
     def require_complete(self) -> None:
         """Every frame has the energy and forces that others have.
@@ -64,11 +64,8 @@ class Reading:
                 raise UserError(f"{frame.file}, frame {frame.frame}: neither energy nor forces; {REPAIR}")
         for label in ("energy", "forces"):
             if not self.labels[label]:
-                keys = self.source.keys
-                left = ", ".join(keys.unused) or "none"
-                raise UserError(
-                    f"{self.source.name}: no {label} found; set {keys.section}.{label}. Keys not read: {left}"
-                )
+                keys = ", ".join(self.source.keys.unused) or "none"
+                raise UserError(f"{self.source.name}: no {label} found; set keys.{label}. Keys not read: {keys}")
             if label in self.without:
                 where = self.source.places.words([self.without[label]])
                 raise UserError(f"{where}: no {label}, which others have; {REPAIR}")

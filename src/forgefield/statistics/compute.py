@@ -52,14 +52,13 @@ def compute_statistics(train: Path, model_dir: Path, config: StatisticsConfig) -
         require_known_elements(store, potential, model_dir)
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
-        units = f"datasets.{store.attributes.get('dataset', 'NAME')}.units.length"
         with placed(store.places):
             table = np.fromiter(_rows(store, potential, elements), dtype=columns)
             _require_moderate(table)
     if not table["pairs"].any():
         raise UserError(
             f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
-            f"look at {units}, or choose a model with a larger cutoff"
+            "look at units.length of the dataset, or choose a model with a larger cutoff"
         )
     return summarize(table, elements, potential, config.outlier_threshold)
 

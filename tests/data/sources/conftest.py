@@ -28,7 +28,7 @@ def read():
     """A function of a path and dataset settings: the structures and rejected frames, and the used-up source."""
 
     def read(path, **config):
-        source = Source(DatasetConfig(source=str(path), **config), find_files(str(path)), "datasets.d")
+        source = Source(DatasetConfig(source=str(path), **config), find_files(str(path)))
         return list(source), source
 
     return read

@@ -198,8 +198,7 @@ def test_a_label_missing_on_some_frames_is_none_there(frames, read, tmp_path):
 def test_key_that_is_not_there(frames, read, tmp_path):
     ase.io.write(tmp_path / "a.xyz", custom(frames, "dft_energy", "dft_forces"))
     match = (
-        r"a.xyz: no frame has datasets\.d\.keys\.energy: 'dft_enrgy'; did you mean 'dft_energy'\? "
-        r"Keys there: dft_energy, dft_forces$"
+        r"a.xyz: no frame has keys.energy: 'dft_enrgy'; did you mean 'dft_energy'\? Keys there: dft_energy, dft_forces$"
     )
     with pytest.raises(UserError, match=match):
         read(tmp_path / "a.xyz", keys={"energy": "dft_enrgy"})
@@ -208,7 +207,7 @@ def test_key_that_is_not_there(frames, read, tmp_path):
 def test_no_labels_at_all(frames, read, tmp_path):
     ase.io.write(tmp_path / "a.xyz", custom(frames, "value", "vector"))
     with pytest.raises(
-        UserError, match=r"a.xyz: no energies and no forces found; set datasets\.d\.keys.* Keys there: value, vector$"
+        UserError, match=r"a.xyz: no energies and no forces found; set keys.* Keys there: value, vector$"
     ):
         read(tmp_path / "a.xyz")
 
@@ -216,9 +215,7 @@ def test_no_labels_at_all(frames, read, tmp_path):
 def test_two_possible_energies(frames, read, tmp_path):
     frames = custom(frames, "dft_energy", "dft_forces", xtb_energy=lambda atoms: 1.0)
     ase.io.write(tmp_path / "a.xyz", frames)
-    with pytest.raises(
-        UserError, match=r"frame 1: energy may be dft_energy or xtb_energy; say which by datasets\.d\.keys\.energy"
-    ):
+    with pytest.raises(UserError, match=r"frame 1: energy may be dft_energy or xtb_energy; say which by keys.energy"):
         read(tmp_path / "a.xyz")
 
 
@@ -256,7 +253,7 @@ def test_a_file_cut_off_in_a_frame(frames, read, tmp_path):
 
 def test_a_file_of_no_known_format(read, tmp_path):
     (tmp_path / "a.abc").write_bytes(b"\x00\x01\x02 nothing")
-    with pytest.raises(UserError, match=r"a.abc: of a format that ASE does not know; set datasets\.d\.format"):
+    with pytest.raises(UserError, match=r"a.abc: of a format that ASE does not know; set `format`"):
         read(tmp_path / "a.abc")
 
 

@@ -14,7 +14,7 @@ def frame(*keys):
 
 
 def found(*keys, **named):
-    labels = LabelKeys(Keys(**named), "keys")
+    labels = LabelKeys(Keys(**named))
     labels.pick(frame(*keys), "a.xyz, frame 0")
     return labels.found
 
@@ -64,16 +64,16 @@ def test_naming_the_stress_leaves_the_virial_alone():
 
 
 def test_a_source_does_not_change_its_key_half_way():
-    labels = LabelKeys(Keys(), "datasets.d.keys")
+    labels = LabelKeys(Keys())
     labels.pick(frame("dft_energy"), "a.xyz, frame 0")
     with pytest.raises(
-        UserError, match=r"a.xyz, frame 1: energy may be energy or dft_energy; say which by datasets\.d\.keys\.energy"
+        UserError, match=r"a.xyz, frame 1: energy may be energy or dft_energy; say which by keys.energy"
     ):
         labels.pick(frame("energy"), "a.xyz, frame 1")
 
 
 def test_what_is_not_read_is_listed():
-    labels = LabelKeys(Keys(), "datasets.d.keys")
+    labels = LabelKeys(Keys())
     assert labels.pick(frame("energy", "dipole"), "a.xyz, frame 0") == {"energy": 1.0}
     assert labels.pick(frame("charge"), "a.xyz, frame 1") == {}
     assert labels.unused == ["charge", "dipole"]

@@ -23,9 +23,11 @@ DATABASE_ENTRIES = ("data", "key_value_pairs")
 """Where the rows of an ASE database keep a user's own values."""
 NOT_A_NUMBER = r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.+)"
 """What Python says where a file has a word instead of a number."""
+SET_FORMAT = "set `format`"
+"""What someone who configures a dataset can do about a format that was not recognized, or taken for another."""
 
 
-def ase_format(path: Path, name: str, remedy: str) -> str:
+def ase_format(path: Path, name: str, remedy: str = SET_FORMAT) -> str:
     """The ASE format of a file: ``name``, or what ASE takes it for where that is "auto".
 
     Args:
@@ -50,7 +52,7 @@ def ase_format(path: Path, name: str, remedy: str) -> str:
     return name
 
 
-def read_ase(path: Path, form: str, warn: list[str], remedy: str) -> Iterator[RawFrame]:
+def read_ase(path: Path, form: str, warn: list[str], remedy: str = SET_FORMAT) -> Iterator[RawFrame]:
     """Stream the frames of one file; what ASE warns about goes to ``warn``, each text once.
 
     Raises:

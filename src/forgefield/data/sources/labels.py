@@ -31,17 +31,12 @@ class LabelKeys:
     A key that the config names is taken as it stands. Otherwise the standard name (energy, forces, stress, virial) is,
     and where that is absent a usual other name, provided that there is exactly one.
 
-    Args:
-        keys: as configured.
-        section: where in the configuration that is, for messages.
-
     Attributes:
         found: label -> key, as far as frames have shown it.
         seen: every key met so far.
     """
 
-    def __init__(self, keys: Keys, section: str):
-        self.section = section
+    def __init__(self, keys: Keys):
         self._named = {label: key for label in LABELS if (key := getattr(keys, label)) is not None}
         self._wanted = [label for label in LABELS if label not in self._excluded()]
         self.found: dict[str, str] = {}
@@ -81,7 +76,7 @@ class LabelKeys:
         candidates = [label] if label in self.seen else sorted(key for key in self.seen if _means(key, label))
         candidates += [key for key in [self.found.get(label)] if key and key not in candidates]
         if len(candidates) > 1:
-            raise UserError(f"{where}: {label} may be {' or '.join(candidates)}; say which by {self.section}.{label}")
+            raise UserError(f"{where}: {label} may be {' or '.join(candidates)}; say which by keys.{label}")
         if candidates:
             self.found[label] = candidates[0]
         if {"stress", "virial"} <= self.found.keys():
@@ -97,11 +92,10 @@ class LabelKeys:
             if label not in self.found:
                 nearest = difflib.get_close_matches(key, self.seen, n=1, cutoff=0.4)
                 hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-                raise UserError(f"{source}: no frame has {self.section}.{label}: {key!r}{hint or '.'} {self._there()}")
+                raise UserError(f"{source}: no frame has keys.{label}: {key!r}{hint or '.'} {self._there()}")
         if not self.found.keys() & {"energy", "forces"}:
             raise UserError(
-                f"{source}: no energies and no forces found; set {self.section}.energy and {self.section}.forces. "
-                f"{self._there()}"
+                f"{source}: no energies and no forces found; set keys.energy and keys.forces. {self._there()}"
             )
 
     def _there(self) -> str:

@@ -21,6 +21,7 @@ from forgefield.errors import UserError
 POSITIONS = ("R", "coords", "positions", "coordinates")
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers")
 UNIT_KEYS = {"e_unit": "energy", "r_unit": "length"}
+COPY_AGAIN = "copy it again or set `format`"
 BLOCK = 256  # frames read at a time
 
 
@@ -28,13 +29,13 @@ def is_npz(path: Path) -> bool:
     return path.suffix == ".npz"
 
 
-def stated_units(path: Path, remedy: str) -> dict[str, str]:
+def stated_units(path: Path, remedy: str = COPY_AGAIN) -> dict[str, str]:
     """The unit words a file states, under "energy" and "length"."""
     with _open(path, remedy) as archive:
         return {kind: _word(archive[key]) for key, kind in UNIT_KEYS.items() if key in archive.files}
 
 
-def read_npz(path: Path, is_label: Callable[[str], bool], remedy: str) -> Iterator[RawFrame]:
+def read_npz(path: Path, is_label: Callable[[str], bool], remedy: str = COPY_AGAIN) -> Iterator[RawFrame]:
     """Stream the frames of one file; the arrays with one row for each frame go into ``RawFrame.values``.
 
     Args:

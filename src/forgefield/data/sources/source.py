@@ -25,7 +25,6 @@ class Source:
     Args:
         config: format, units and keys are read from it.
         paths: the files, from :func:`find_files`.
-        section: where in the configuration ``config`` is, such as ``datasets.NAME``, for messages.
 
     Attributes:
         files: for each file read so far its path, format, units, the number of its first frame in the whole source, and
@@ -37,10 +36,10 @@ class Source:
         UserError: on iteration, for any mistake in a file or for labels that are not there; see the parts used here.
     """
 
-    def __init__(self, config: DatasetConfig, paths: Sequence[Path], section: str):
-        self._config, self._paths, self.section = config, list(paths), section
+    def __init__(self, config: DatasetConfig, paths: Sequence[Path]):
+        self._config, self._paths = config, list(paths)
         self.files: list[dict[str, Any]] = []
-        self.keys = LabelKeys(config.keys, f"{section}.keys")
+        self.keys = LabelKeys(config.keys)
         self.warnings: list[str] = []
         self._without_volume = 0
 
@@ -61,15 +60,13 @@ class Source:
             form = self._format(path)
             units = self._units(path, form)
             factors = units.factors(Units())
-            frames = self._frames(path, form)
+            frames = read_npz(path, self.keys.may_hold) if form == "npz" else read_ase(path, form, self.warnings)
             number, first = -1, index
             for number, frame in enumerate(frames):
                 yield self._convert(frame, path, number, index, factors)
                 index += 1
             if number < 0:
-                raise UserError(
-                    f"{path}: no frames in it (read as {form}); set {self.section}.format if it is of another one"
-                )
+                raise UserError(f"{path}: no frames in it (read as {form}); set `format` if it is of another one")
             self.files.append(
                 {"path": str(path), "format": form, "units": units, "first_frame": first, "frames": number + 1}
             )
@@ -81,31 +78,26 @@ class Source:
         name = self._config.format
         if name == "npz" or (name == "auto" and is_npz(path)):
             return "npz"
-        return ase_format(path, name, f"set {self.section}.format")
-
-    def _frames(self, path: Path, form: str) -> Iterator[RawFrame]:
-        remedy = f"set {self.section}.format"
-        if form == "npz":
-            return read_npz(path, self.keys.may_hold, f"copy it again or {remedy}")
-        return read_ase(path, form, self.warnings, remedy)
+        return ase_format(path, name)
 
     def _units(self, path: Path, form: str) -> Units:
         """The file's units: an npz file must state them or the config does; ASE's own are eV and Å."""
         if form != "npz":
             return self._config.units.or_else(Units())
         stated = {}
-        for kind, word in stated_units(path, f"copy it again or set {self.section}.format").items():
+        for kind, word in stated_units(path).items():
             try:
                 stated[kind] = {"energy": energy_unit, "length": length_unit}[kind](word)
             except UserError as error:
                 raise UserError(f"{path}: {error}") from None
         for key, kind in UNIT_KEYS.items():
             configured, in_file = getattr(self._config.units, kind), stated.get(kind)
-            name = f"{self.section}.units.{kind}"
             if configured and in_file and configured != in_file:
-                raise UserError(f"{path}: {key} in the file is {in_file}, but {name} is {configured}; correct one")
+                raise UserError(
+                    f"{path}: {key} in the file is {in_file}, but units.{kind} is {configured}; correct one"
+                )
             if not configured and not in_file:
-                raise UserError(f"{path}: an npz file without units; set {name}, such as {_EXAMPLE[kind]}")
+                raise UserError(f"{path}: an npz file without units; set units.{kind}, such as {_EXAMPLE[kind]}")
         return self._config.units.or_else(Units(**(_EXAMPLE | stated)))
 
     def _convert(
@@ -118,8 +110,8 @@ class Source:
             return RejectedFrame(str(path), number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
-        energy = self._array(labels, "energy", where, [(), (1,), (1, 1)])
-        forces = self._array(labels, "forces", where, [(n, 3)])
+        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
+        forces = _array(labels.get("forces"), where, "forces", [(n, 3)])
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),
             positions=np.asarray(frame.positions, float) * factors.length,
@@ -136,7 +128,7 @@ class Source:
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
         """(3, 3) virial in eV: -stress x volume."""
         label = "virial" if "virial" in labels else "stress"
-        tensor = self._array(labels, label, where, [(3, 3), (9,), (6,)])
+        tensor = _array(labels.get(label), where, label, [(3, 3), (9,), (6,)])
         if tensor is None:
             return None
         if not pbc.any():
@@ -145,25 +137,6 @@ class Source:
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
         full = (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
-
-    def _array(
-        self, labels: dict[str, Any], label: str, where: str, shapes: list[tuple[int, ...]]
-    ) -> np.ndarray | None:
-        """A label as a float64 array of one of ``shapes``; None where it is absent."""
-        value = labels.get(label)
-        if value is None:
-            return None
-        try:
-            array = np.asarray(value, float)
-        except (TypeError, ValueError):
-            raise UserError(f"{where}: {label} is {str(value)[:40]!r}; expected numbers") from None
-        if array.shape not in shapes:
-            expected = " or ".join(map(str, shapes))
-            raise UserError(
-                f"{where}: {label} has shape {array.shape}, expected {expected}; name the right key by "
-                f"{self.keys.section}.{label}"
-            )
-        return array
 
 
 _EXAMPLE = {"energy": "kcal/mol", "length": "angstrom"}
@@ -179,3 +152,19 @@ def _reason_to_reject(frame: RawFrame, labels: dict[str, Any]) -> str | None:
     if not labels:
         return "no labels"
     return None
+
+
+def _array(value: Any, where: str, label: str, shapes: list[tuple[int, ...]]) -> np.ndarray | None:
+    """A label as a float64 array of one of ``shapes``; None stays None."""
+    if value is None:
+        return None
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: {label} is {str(value)[:40]!r}; expected numbers") from None
+    if array.shape not in shapes:
+        expected = " or ".join(map(str, shapes))
+        raise UserError(
+            f"{where}: {label} has shape {array.shape}, expected {expected}; name the right key by keys.{label}"
+        )
+    return array
