@@ -1,11 +1,15 @@
 """A run file without the workflow: `forgefield train` and `test` as a user, torchrun or Slurm starts them."""
 
+import csv
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,6 +210,70 @@ def test_a_loss_that_is_not_finite_names_the_users_frames(folder):
     done = command(folder, "train", "my_run.yaml", "training.lr=1e300")
     assert done.returncode == 2
     assert re.search(r"step 2: the loss .* not finite, in train\.extxyz, frames (\d+, ){5}\d+; check", done.stderr)
+
+
+@pytest.mark.parametrize("setting", ["backend=jax", "backend=fabric", "devices=2"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_in_one_line_that_says_how_to_go_on(folder, number, setting):
+    words = [FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000", setting, "training.precision=float32"]
+    training = subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    history = folder / "runs/mine/history.csv"
+    while not history.exists():
+        assert training.poll() is None, training.stderr.read()
+        time.sleep(0.05)
+    training.send_signal(number)
+    written = training.communicate(timeout=60)[1]
+    assert training.returncode == 128 + number
+    (line,) = [line for line in written.splitlines() if line.startswith("stopped")]
+    last = r"epoch \d+ of 100000 is the last in runs/mine/checkpoints: the same command continues after it"
+    assert re.fullmatch(rf"stopped by {number.name}; {last}", line)
+    assert "Traceback" not in written
+    deadline = time.monotonic() + 10
+    while left := alive_in_session(training.pid):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+def alive_in_session(session):
+    """Command lines of the processes of a session that are neither gone nor zombies."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, _, _, own = (path / "stat").read_text().rpartition(") ")[2].split()[:4]
+            if int(own) == session and state != "Z":
+                found.append((path / "cmdline").read_bytes().replace(b"\0", b" "))
+    return found
+
+
+def test_a_run_that_is_complete_says_so(folder):
+    ok(command(folder, "train", "my_run.yaml"))
+    done = ok(command(folder, "train", "my_run.yaml"))
+    line = r"complete: all 1 epochs are done, the best is epoch 1, of validation loss [\d.]+; to train longer, raise "
+    assert re.fullmatch(rf"{line}training\.epochs \(max_epochs\)\n", done.stderr)
+
+
+def test_srun_starts_a_jax_process_on_each_node(folder):
+    words = ("train", "my_run.yaml", "backend=jax")
+    ok(command(folder, *words, "output_path=runs/one"))
+    done = command(folder, *words, "n_nodes=2")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: n_nodes: 2 nodes are asked for, but this is one process; start it by `srun --n"
+    )
+    slurm = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "localhost", "SLURM_LOCALID": "0"}
+    slurm |= {"SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2"}
+    processes = [
+        subprocess.Popen(
+            [FORGEFIELD, *words, "n_nodes=2"], cwd=folder, env=os.environ | slurm | {"SLURM_PROCID": str(i)}
+        )
+        for i in range(2)
+    ]
+    assert [process.wait() for process in processes] == [0, 0]
+    losses = [
+        next(csv.DictReader((folder / "runs" / name / "history.csv").read_text().splitlines()))["valid_loss"]
+        for name in ("one", "mine")
+    ]
+    assert float(losses[1]) == pytest.approx(float(losses[0]), rel=1e-10)
 
 
 def edited(part, frame, change):

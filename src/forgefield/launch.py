@@ -1,7 +1,8 @@
 """Starts the processes that train one model together, and ends all of them when one fails.
 
-A training of several processes begins as one, which starts itself several times and waits: by ``mpirun`` for
-``parallelism: mpi``, directly for JAX's and PyTorch's processes. Whichever of them fails first leaves its message in a
+A training of several processes on one machine begins as one, which starts itself several times and waits: by ``mpirun``
+for ``parallelism: mpi``, directly for PyTorch's processes. Those of several nodes are started by ``srun``, ``torchrun``
+or the user's own ``mpirun``. Whichever of them fails first leaves its message in a
 file; the waiting process then ends them all and reports it as if it had failed itself.
 """
 
@@ -25,12 +26,12 @@ from forgefield.doctor.processes import find_program
 from forgefield.errors import MachineError, UserError
 
 # environment of the started processes
-FAILURE, COORDINATOR, COUNT, INDEX = (
-    f"FORGEFIELD_{name}" for name in ("FAILURE_FILE", "COORDINATOR", "PROCESS_COUNT", "PROCESS_INDEX")
-)
-# how many processes torchrun and Slurm's srun have started
-TORCH_COUNTS = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+FAILURE = "FORGEFIELD_FAILURE_FILE"
+# by which launchers say how many processes they have started, which of all this one is, and which of those on its node
+SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
+COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID")
 # Open MPI refuses root unless told otherwise; other MPIs ignore these
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PR_SET_PDEATHSIG = 1
@@ -40,22 +41,38 @@ POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 def process_count(config: RunConfig) -> int:
-    """How many processes a run needs: one per device with ``mpi`` and PyTorch, one per node with JAX."""
+    """How many processes a run on this machine needs: one per device with ``mpi`` and PyTorch, else one."""
     by_device = config.backend == "fabric" or config.parallelism == "mpi"
-    return config.n_devices if by_device else config.n_nodes
+    return config.n_devices if by_device else 1
 
 
 def is_started(config: RunConfig) -> bool:
     """Whether this process is one of several that were started together, here or by the user's own launcher."""
-    others = {"jax": ("OMPI_COMM_WORLD_SIZE",), "fabric": TORCH_COUNTS}[config.backend]
-    return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in others)
+    return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in COUNTS[config.backend])
 
 
-def require_cores(config: RunConfig) -> None:
-    """Refuse far more devices, each a process or JAX's own, than this machine, which is to run all, has CPU cores."""
+def is_first() -> bool:
+    """Whether this process speaks for all, which the one that has started them does where that is forgefield."""
+    return FAILURE not in os.environ and _number(RANKS) in (None, 0)
+
+
+def require_here(config: RunConfig) -> None:
+    """Refuse processes on other nodes, which nobody has started, and far more than this machine has CPU cores."""
+    if config.n_nodes > 1:
+        raise UserError(f"n_nodes: {config.n_nodes} nodes are asked for, but this is one process; {_launcher(config)}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if (count := config.n_devices) > (most := MOST_PER_CORE * cores):
         raise UserError(f"devices: {count} are asked for on {cores} CPU cores; expected at most {most}")
+
+
+def _launcher(config: RunConfig) -> str:
+    """How to start a run on all of its nodes."""
+    nodes, devices = config.n_nodes, config.devices
+    tasks = devices if config.backend == "fabric" else 1
+    words = f"srun --nodes {nodes} --ntasks-per-node {tasks}"
+    if config.parallelism == "mpi":
+        words = f"mpirun -n {config.n_devices} --map-by ppr:{devices}:node"
+    return f"start it by `{words} forgefield ...`, or write n_nodes=1"
 
 
 def start(config: RunConfig) -> None:
@@ -65,7 +82,7 @@ def start(config: RunConfig) -> None:
         UserError, MachineError: what the first process that failed said.
     """
     count, command = process_count(config), [sys.executable, *sys.argv]
-    with tempfile.TemporaryDirectory() as folder, _terminated_as_exit():
+    with tempfile.TemporaryDirectory() as folder:
         failure = Path(folder) / "failure.json"
         environment = os.environ | {FAILURE: str(failure)}
         if config.parallelism == "mpi":
@@ -73,8 +90,7 @@ def start(config: RunConfig) -> None:
             children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
         else:
             port = _free_port()
-            own = [_names(config.backend, i, count, port) for i in range(count)]
-            # jax.distributed takes SIGTERM for a note that the machine will be needed, and goes on
+            own = [_names(i, count, port) for i in range(count)]
             children = [Child(command, environment | names, signal.SIGKILL) for names in own]
         code = _wait(children, failure)
         # whoever loses its connection to a process that was killed reports that too
@@ -90,16 +106,24 @@ def join(config: RunConfig) -> None:
 
     Before JAX or PyTorch is loaded. The engine PyTorch connects its processes itself.
     """
-    rank = next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), None)
+    rank = _number(LOCAL_RANKS) or 0
     if FAILURE in os.environ:
-        _take_cores(rank if rank is not None else int(os.environ[INDEX]), process_count(config))
-    if rank is not None and config.parallelism == "mpi":
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        _take_cores(rank, process_count(config))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    if config.parallelism == "mpi":
         os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[rank] if "," in visible else visible or str(rank)
-    if COORDINATOR in os.environ:
+    elif config.backend == "fabric":
+        # PyTorch's processes see all GPUs, and each takes its own; JAX, which evaluates MACE, would take all
+        os.environ["JAX_CUDA_VISIBLE_DEVICES"] = str(rank % len(visible.split(",")) if visible else rank)
+    elif int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
-        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ[COUNT]), int(os.environ[INDEX]))
+        jax.distributed.initialize(local_device_ids=list(range(config.devices)))
+
+
+def _number(names: Sequence[str]) -> int | None:
+    """The first of these that the environment has."""
+    return next((int(os.environ[name]) for name in names if name in os.environ), None)
 
 
 @contextmanager
@@ -111,6 +135,8 @@ def ended_together() -> Iterator[None]:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         os._exit(128 + signal.SIGINT)
+    except SystemExit as error:  # at a signal
+        os._exit(error.code if isinstance(error.code, int) else 1)
     except BaseException as error:  # whatever it is, the others must not wait for this process
         _fail(f"{type(error).__name__}: {error}", 1, traceback.format_exc())
 
@@ -146,13 +172,10 @@ def _mpirun(count: int) -> list[str]:
     return [mpirun, "-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
 
 
-def _names(backend: str, index: int, count: int, port: int) -> dict[str, str]:
-    """What tells a process which of all it is, and where they meet."""
-    if backend == "jax":
-        return {INDEX: str(index), COORDINATOR: f"localhost:{port}", COUNT: str(count)}
-    # what torchrun would say
+def _names(index: int, count: int, port: int) -> dict[str, str]:
+    """What tells a process which of all it is, and where they meet; what torchrun would say."""
     ranks, counts = {"RANK": index, "LOCAL_RANK": index}, {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
-    numbers = ranks | counts | {INDEX: index, "MASTER_PORT": port}
+    numbers = ranks | counts | {"MASTER_PORT": port}
     return {"MASTER_ADDR": "localhost"} | {name: str(number) for name, number in numbers.items()}
 
 
@@ -191,16 +214,6 @@ def _end(children: Sequence[Child]) -> None:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-
-
-@contextmanager
-def _terminated_as_exit() -> Iterator[None]:
-    """Let SIGTERM raise SystemExit, so that children are ended too."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _take_cores(index: int, count: int) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -26,6 +26,7 @@ from forgefield.errors import MachineError, UserError
 from forgefield.files import read_json, sha256_of, write_json
 from forgefield.models.foundation import import_model
 from forgefield.models.inference import Engine, fastest_engine
+from forgefield.models.plugin.code import code_files
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.statistics import log_lines
 from forgefield.statistics.compute import compute_statistics, require_known_elements
@@ -95,7 +96,7 @@ def _prepare_model(record: Path, config: Config, run: RunConfig, paths: RunPaths
     if "model" in paths.given:
         _require_architecture(f"--model {paths.model}", paths.model, run.model, model)
         return
-    made = _made_from(model, _foundation_files(model))
+    made = _made_from(model, _foundation_files(model), code_files(model.python.object or ""))
     if _is_due(record, paths.model, made):
         engine = "torch" if run.backend == "fabric" else "jax"
         _call(engine, _make_foundation, run.model, model, paths.model, engine)
@@ -218,5 +219,9 @@ def _apart(function: Callable[..., None], *arguments: Any) -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             pool.submit(function, *arguments).result()
+        except SystemExit:  # at a signal
+            for child in active_children():
+                child.kill()
+            raise
         except BrokenProcessPool:
             raise MachineError("a process of the preparation was killed; is there memory enough? Start again") from None

@@ -44,5 +44,5 @@ def test_a_bar_on_a_terminal():
     shown = os.read(ours, 100_000).decode()
     os.close(ours)
     assert LINE in shown
-    assert "force MAE 40 meV/Å" in shown.replace(LINE, "")
+    assert "valid force MAE 40 meV/Å (epoch 1)" in shown.replace(LINE, "")
     assert "epoch 2/2" in shown

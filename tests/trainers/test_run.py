@@ -91,7 +91,7 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     (output / "history.csv").unlink()
     train_run(settings(), *inputs, output)  # complete: only writes what it knows
     assert ((output / "history.csv").read_bytes(), (output / "model" / "weights.safetensors").read_bytes()) == before
-    assert "continues after epoch 2, step 4" in capfd.readouterr().err
+    assert "complete: all 2 epochs are done, the best is epoch 2, of validation loss " in capfd.readouterr().err
 
     train_run(settings(epochs=3), *inputs, output)
     rows = history(output)

@@ -1,6 +1,5 @@
 """What the rules share: the checked configuration, the names in it, the environment of their commands."""
 
-import importlib.util
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
 from forgefield.errors import UserError, reported_errors
+from forgefield.models.plugin.code import code_files
 
 # A rule's `python` is the one that runs snakemake; a conda environment goes before it.
 os.environ.update(
@@ -89,15 +89,10 @@ def foundation_files(wildcards):
         return find_files(foundation)
 
 
-def code_file(wildcards):
-    """The module of a model of architecture python, so that the model is made again when its code changes."""
-    place = CONFIG.models[wildcards.model].python.object
-    try:
-        spec = place and importlib.util.find_spec(place.partition(":")[0])
-    except ImportError:
-        spec = None
-    # where there is none, the import says so
-    return spec.origin if spec and os.path.exists(spec.origin or "") else []
+def code_of(wildcards):
+    """The files of a model of architecture python, so that the model is made again when its code changes."""
+    # where there are none, the import says so
+    return list(map(str, code_files(CONFIG.models[wildcards.model].python.object or "")))
 
 
 def splits_of(wildcards):

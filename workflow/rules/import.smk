@@ -8,7 +8,7 @@ rule import_model:
     """
     input:
         foundation_files,
-        code_file,
+        code_of,
     output:
         model="results/models/{model}/model.json",
         weights="results/models/{model}/weights.safetensors",

@@ -4,9 +4,11 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forgefield.cli.interrupts import interruptible
 from forgefield.cli.options import (
     ConfigSource,
     Data,
@@ -124,10 +126,12 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
     if launch.is_started(run):
         with launch.ended_together(), removed_on_error(paths.output):
             launch.join(run)
-            _do_together(work, config, run, paths)
+            # after JAX, which would take SIGTERM for a mere note
+            with interruptible(partial(_standing, work, run, paths), speaks=launch.is_first()):
+                _do_together(work, config, run, paths)
         return
-    launch.require_cores(run)
-    with removed_on_error(paths.output):
+    launch.require_here(run)
+    with removed_on_error(paths.output), interruptible(partial(_standing, work, run, paths), speaks=True):
         make_directory(paths.output, "output_path")
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
@@ -148,6 +152,20 @@ def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") 
         prepare_run(config, run, paths)
     processes.broadcast(None)  # the others wait for it
     work(run, paths, processes)
+
+
+def _standing(work: Work, run: RunConfig, paths: "RunPaths") -> str:
+    """What is left of a run that is stopped now, and how to go on."""
+    from forgefield.trainers.checkpoints import saved_checkpoints
+
+    saved = saved_checkpoints(paths.output / "checkpoints")
+    if work is not _train:
+        return "the same command starts again"
+    if not saved:
+        return "there is no checkpoint yet: the same command starts from the beginning"
+    epoch = int(saved[0].name.removeprefix("epoch_"))
+    place = f"epoch {epoch} of {run.training.epochs} is the last in {saved[0].parent}"
+    return f"{place}: the same command continues after it"
 
 
 def _train(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:

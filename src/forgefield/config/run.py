@@ -35,8 +35,8 @@ class RunKeys(Section):
     """Devices on each node: GPUs, or CPU cores where there are none; backend `fabric` runs a process for each."""
 
     n_nodes: PositiveInteger = 1
-    """Number of nodes; on a machine without Slurm, of processes that each have so many `devices` there, or with backend
-    `fabric` of groups of so many processes."""
+    """Number of nodes. With more than one, start `forgefield train` by `srun`, or for `mpi` by `mpirun`, with a process
+    for each node (`jax`) or for each device (`mpi`, backend `fabric`)."""
 
     output_path: str | None = None
     """Directory of the run, in which `forgefield train` also converts the data, imports the model and computes the

@@ -144,7 +144,8 @@ class EpochTrainer(ABC):
 
     def _train_until(self, epochs: int) -> None:
         steps_per_epoch = len(self._loaders["training"])
-        with TrainingProgress(epochs, steps_per_epoch, self._record.epoch, quiet=not self._show) as progress:
+        last = self._record.rows[-1] if self._record.rows else None
+        with TrainingProgress(epochs, steps_per_epoch, last, quiet=not self._show) as progress:
             if packing := self._packing():
                 progress.say(packing)
             while not self._record.finished(epochs, self._patience):
@@ -200,6 +201,17 @@ class EpochTrainer(ABC):
     def history(self) -> list[HistoryRow]:
         """One row per finished epoch."""
         return list(self._record.rows)
+
+    def complete(self, epochs: int) -> str | None:
+        """What there is to say of a training that has nothing left to do; None where it has."""
+        record = self._record
+        if not record.finished(epochs, self._patience):
+            return None
+        score = "" if record.best_loss is None else f", of validation loss {record.best_loss:.4g}"
+        done, key = f"all {record.epoch} epochs are done", "training.epochs (max_epochs)"
+        if record.epoch < epochs:
+            done, key = f"it stopped early after epoch {record.epoch}", "training.early_stopping"
+        return f"complete: {done}, the best is epoch {record.best_epoch}{score}; to train longer, raise {key}"
 
     def _write_history(self) -> None:
         if self._log_file and self._is_main:

@@ -73,7 +73,8 @@ def train_run(
             config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
         )
         if (done := trainer.resume()) is not None and processes.index == 0:
-            _say(f"continues after epoch {done}, step {trainer.step}, from {checkpoints}")
+            going_on = f"continues after epoch {done}, step {trainer.step}, from {checkpoints}"
+            _say(trainer.complete(config.training.epochs) or going_on)
         try:
             if processes.index == 0:
                 _write_config(config, output / "config.yaml")

@@ -125,8 +125,13 @@ def test_statistics_build_a_model_from_scratch_again(code, tmp_path):
 @pytest.mark.parametrize(
     ("place", "keys", "message"),
     [
+        (
+            "json:Pairs",
+            {},
+            r"python\.object json:Pairs: .*json/__init__\.py has no Pairs; expected one of: .*JSONDecoder",
+        ),
         ("no_such_module:Pairs", {}, r"python\.object no_such_module:Pairs: No module named .* by PYTHONPATH"),
-        ("my_pairs:Pair", {}, r"python\.object my_pairs:Pair: module 'my_pairs' has no attribute 'Pair'"),
+        ("my_pairs:Pair", {}, r"python\.object my_pairs:Pair: .*my_pairs\.py has no Pair; did you mean Pairs\?$"),
         ("my_pairs:torch", {}, r"my_pairs:torch: has no function build\(config, statistics\)"),
         ("my_pairs:Fails", {}, "my_pairs:Fails: build failed with KeyError: 'width'"),
         ("my_pairs:Number", {}, r"my_pairs:Number: build made a int, expected a torch\.nn\.Module"),

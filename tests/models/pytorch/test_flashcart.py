@@ -153,14 +153,15 @@ def test_constants_are_as_precise_as_the_model_whatever_the_default_precision(mo
         assert 0 < abs(one.energy - third.energy) < 1e-4 * max(1, abs(one.energy))
 
 
-def test_what_the_package_keeps_out_of_muon_is_kept_out_here(models):
+@pytest.mark.parametrize("hook", ["non_muon_parameters", "non_decayable_parameters"])
+def test_what_the_package_keeps_out_of_muon_and_of_decay_is_kept_out_here(models, hook):
     module, potential = models()
     model = FlashcartModel(potential, torch.float64)
     kept_out = [
         {name for name, parameter in network.named_parameters() if any(parameter is p for p in out)}
         for network, out in (
-            (module, list(module.non_muon_parameters())),
-            (model.network, list(model.non_muon_parameters())),
+            (module, list(getattr(module, hook)())),
+            (model.network, list(getattr(model, hook)())),
         )
     ]
     assert kept_out[0] == kept_out[1]

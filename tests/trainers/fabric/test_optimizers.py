@@ -64,6 +64,18 @@ def test_muon_takes_matrices_and_adamw_the_rest():
     assert 0.1 < size < 0.3
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_what_must_not_decay_does_not(optimizer):
+    params = {name: torch.nn.Parameter(torch.ones(2)) for name in ("weight", "bias")}
+    training = TrainingConfig(optimizer=optimizer, weight_decay=0.5, lr=0.1)
+    (made,) = optimizers(training, params.values(), not_decayed=[params["bias"]])
+    for parameter in params.values():
+        parameter.grad = torch.zeros(2)
+    made.step()
+    assert params["weight"].tolist() == pytest.approx([0.95, 0.95])
+    assert params["bias"].tolist() == [1, 1]
+
+
 def test_muon_alone_and_adamw_alone():
     training = TrainingConfig(optimizer="muon")
     for shape, kind in (((2, 2), torch.optim.Muon), ((2,), torch.optim.AdamW)):

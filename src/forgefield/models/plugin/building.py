@@ -3,11 +3,13 @@
 from dataclasses import replace
 from functools import reduce
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from ase.data import atomic_numbers, chemical_symbols
 
+from forgefield.config.messages import did_you_mean
 from forgefield.errors import UserError
 from forgefield.models.plugin.settings import PluginSettings, PluginStatistics
 from forgefield.models.potential import Potential
@@ -58,15 +60,30 @@ def to_module(potential: Potential, dtype: torch.dtype) -> torch.nn.Module:
 def find_object(place: str) -> Any:
     """What ``MODULE:OBJECT`` names; imports the module, hence runs its code."""
     name, _, path = place.partition(":")
+    module = _module(place, name)
     try:
-        found = reduce(getattr, path.split("."), import_module(name))
-    except (ImportError, AttributeError) as error:
-        raise UserError(
-            f"python.object {place}: {error}; let Python find it, by PYTHONPATH where it is not installed"
-        ) from None
+        found = reduce(getattr, path.split("."), module)
+    except AttributeError:
+        names = [name for name in vars(module) if not name.startswith("_")]
+        file = getattr(module, "__file__", None) or name
+        raise UserError(f"python.object {place}: {file} has no {path}{did_you_mean(path, names)}") from None
     if not callable(getattr(found, "build", None)):
         raise UserError(f"python.object {place}: has no function build(config, statistics)")
     return found
+
+
+def _module(place: str, name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):
+            way_out = "let Python find it, by PYTHONPATH where it is not installed"
+        else:
+            way_out = f"{name} is there, but imports it; install it"
+        raise UserError(f"python.object {place}: {error}; {way_out}") from None
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise UserError(f"python.object {place}: importing {name} failed with {what}; correct it") from error
 
 
 def _built_potential(potential: Potential) -> Potential:

@@ -26,6 +26,10 @@ class FlashcartModel(DerivedModel):
             speed_up(network)
         super().__init__(network, potential.parameters)
 
+    def non_decayable_parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Parameters that weight decay would only harm, such as biases."""
+        return self.network.non_decayable_parameters()
+
     def non_muon_parameters(self) -> Iterator[torch.nn.Parameter]:
         """Matrices that are no linear maps, such as the elements' embedding."""
         return self.network.non_muon_parameters()

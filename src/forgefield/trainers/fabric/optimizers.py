@@ -26,24 +26,35 @@ def schedule(lr: float, total_steps: int, settings: Schedule) -> Callable[[int],
 
 
 def optimizers(
-    training: TrainingConfig, params: Iterable[torch.nn.Parameter], not_by_muon: Iterable[torch.nn.Parameter] = ()
+    training: TrainingConfig,
+    params: Iterable[torch.nn.Parameter],
+    not_by_muon: Iterable[torch.nn.Parameter] = (),
+    not_decayed: Iterable[torch.nn.Parameter] = (),
 ) -> list[torch.optim.Optimizer]:
     """Adam, AdamW, or Muon and AdamW, which share the parameters; the learning rate is set before each step.
 
-    Muon changes matrices, parameters of two dimensions, other than ``not_by_muon``; AdamW changes the rest. Muon's
-    steps are scaled to the size of AdamW's, so that one learning rate serves both.
+    Muon changes matrices, parameters of two dimensions, other than ``not_by_muon``; AdamW changes the rest, of which
+    ``not_decayed`` without weight decay. Muon's steps are scaled to the size of AdamW's, so that one learning rate
+    serves both.
     """
-    params, settings = list(params), {"lr": training.lr, "weight_decay": training.weight_decay}
+    params, kept = list(params), {id(p) for p in not_decayed}
+    settings = {"lr": training.lr, "weight_decay": training.weight_decay}
+
+    def adamw(own: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        apart = {"params": [p for p in own if id(p) in kept], "weight_decay": 0.0}
+        groups = [{"params": [p for p in own if id(p) not in kept]}, apart]
+        return torch.optim.AdamW([group for group in groups if group["params"]], **settings)
+
     if training.optimizer == "adam":
         return [torch.optim.Adam(params, lr=training.lr)]
     if training.optimizer == "adamw":
-        return [torch.optim.AdamW(params, **settings)]
+        return [adamw(params)]
     apart = {id(p) for p in not_by_muon}
     matrices = [p for p in params if p.dim() == 2 and id(p) not in apart]
     chosen = {id(p) for p in matrices}
     others = [p for p in params if id(p) not in chosen]
     made = [torch.optim.Muon(matrices, **settings, adjust_lr_fn="match_rms_adamw")] if matrices else []
-    return [*made, torch.optim.AdamW(others, **settings)] if others else made
+    return [*made, adamw(others)] if others else made
 
 
 def clip_gradients(params: Iterable[torch.nn.Parameter], clip_norm: float | None) -> Tensor:

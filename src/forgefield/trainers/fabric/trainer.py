@@ -67,9 +67,10 @@ class FabricTrainer(EpochTrainer):
         model.requires_grad_(False)
         for parameter in params.values():
             parameter.requires_grad_(True)
-        # a model may say, as FlashCart's do, which of its matrices are no linear maps
+        # a model may say, as FlashCart's do, which of its matrices are no linear maps, and what must not decay
         not_by_muon = getattr(model, "non_muon_parameters", tuple)()
-        own_optimizers = optimizers(training, params.values(), not_by_muon)
+        not_decayed = getattr(model, "non_decayable_parameters", tuple)()
+        own_optimizers = optimizers(training, params.values(), not_by_muon, not_decayed)
         self._model, *self._optimizers = self._fabric.setup(model, *own_optimizers)
         average = None if training.ema is None else {k: p.detach().clone() for k, p in params.items()}
         self._state = TrainState(params, own_optimizers, average)

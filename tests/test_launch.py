@@ -1,0 +1,85 @@
+"""What tells a process of several which devices are its own, and processes on nodes that nobody has started."""
+
+import os
+
+import pytest
+
+from forgefield import launch
+from forgefield.config import load_config
+from forgefield.errors import UserError
+
+
+def run_config(*overrides):
+    content = {
+        "dataset": "d",
+        "model": "m",
+        "datasets": {"d": {"source": "a.npz"}},
+        "models": {"m": {"foundation": "m"}},
+        "runs": {"r": {}},
+    }
+    return load_config(content, overrides).run("r")
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """Gives this process an environment with nothing of a launcher's but what is given."""
+
+    def give(**names):
+        for name in ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES", *launch.RANKS, *launch.LOCAL_RANKS):
+            monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
+            monkeypatch.delenv(name)
+        for name, value in names.items():
+            monkeypatch.setenv(name, value)
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("names", "jax_sees"),
+    [
+        ({"LOCAL_RANK": "1"}, "1"),
+        ({"SLURM_LOCALID": "3"}, "3"),
+        ({"LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "4,7"}, "1"),  # counted among those
+        ({"LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "7"}, "0"),  # the launcher has chosen
+    ],
+)
+def test_jax_in_a_process_of_fabric_sees_the_gpu_of_that_process(environment, names, jax_sees):
+    environment(**names)
+    launch.join(run_config("backend=fabric", "devices=2"))
+    assert os.environ["JAX_CUDA_VISIBLE_DEVICES"] == jax_sees
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == names.get("CUDA_VISIBLE_DEVICES")
+
+
+def test_a_rank_of_mpi_sees_its_own_gpu(environment):
+    environment(OMPI_COMM_WORLD_LOCAL_RANK="1", CUDA_VISIBLE_DEVICES="4,7")
+    launch.join(run_config("parallelism=mpi", "devices=2"))
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "way_out"),
+    [
+        (["backend=fabric", "devices=4"], "`srun --nodes 2 --ntasks-per-node 4 forgefield ...`, or write n_nodes=1"),
+        (["devices=4"], "`srun --nodes 2 --ntasks-per-node 1 forgefield ...`, or write n_nodes=1"),
+        (["devices=4", "parallelism=mpi"], "`mpirun -n 8 --map-by ppr:4:node forgefield ...`, or write n_nodes=1"),
+    ],
+)
+def test_nodes_that_nobody_has_started_are_refused(overrides, way_out):
+    with pytest.raises(UserError) as error:
+        launch.require_here(run_config("n_nodes=2", *overrides))
+    assert str(error.value) == f"n_nodes: 2 nodes are asked for, but this is one process; start it by {way_out}"
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [({}, True), ({"RANK": "0"}, True), ({"RANK": "1"}, False), ({"SLURM_PROCID": "1", "RANK": "0"}, True)],
+)
+def test_one_process_speaks_for_all(environment, names, first):
+    environment(**names)
+    assert launch.is_first() is first
+
+
+def test_whoever_started_the_processes_speaks_for_them(environment, monkeypatch):
+    environment(RANK="0")
+    monkeypatch.setenv(launch.FAILURE, "failure.json")
+    assert not launch.is_first()
