@@ -25,7 +25,8 @@ def environment(monkeypatch):
     """Gives this process an environment with nothing of a launcher's but what is given."""
 
     def give(**names):
-        for name in ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES", *launch.RANKS, *launch.LOCAL_RANKS):
+        devices = ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")
+        for name in (*devices, launch.JOB_NODES, *launch.RANKS, *launch.LOCAL_RANKS):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
         for name, value in names.items():
@@ -64,10 +65,19 @@ def test_a_rank_of_mpi_sees_its_own_gpu(environment):
         (["devices=4", "parallelism=mpi"], "`mpirun -n 8 --map-by ppr:4:node forgefield ...`, or write n_nodes=1"),
     ],
 )
-def test_nodes_that_nobody_has_started_are_refused(overrides, way_out):
+def test_nodes_of_a_job_that_nobody_has_started_are_refused(environment, overrides, way_out):
+    environment(SLURM_JOB_NUM_NODES="2")
     with pytest.raises(UserError) as error:
         launch.require_here(run_config("n_nodes=2", *overrides))
     assert str(error.value) == f"n_nodes: 2 nodes are asked for, but this is one process; start it by {way_out}"
+
+
+def test_without_a_job_all_processes_are_on_this_machine_which_is_said(environment, capsys):
+    environment()
+    config = run_config("n_nodes=2", "parallelism=jax", "devices=2")
+    launch.require_here(config)
+    assert capsys.readouterr().err.startswith("n_nodes: this is no job of several nodes, so what 2 would do is done")
+    assert launch.process_count(config) == 2
 
 
 @pytest.mark.parametrize(

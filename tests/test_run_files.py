@@ -255,7 +255,7 @@ def test_a_run_that_is_complete_says_so(folder):
 def test_srun_starts_a_jax_process_on_each_node(folder):
     words = ("train", "my_run.yaml", "backend=jax")
     ok(command(folder, *words, "output_path=runs/one"))
-    done = command(folder, *words, "n_nodes=2")
+    done = command(folder, *words, "n_nodes=2", SLURM_JOB_NUM_NODES="2")
     assert done.returncode == 2
     assert done.stderr.startswith(
         "error: n_nodes: 2 nodes are asked for, but this is one process; start it by `srun --n"

@@ -1,9 +1,9 @@
 """Starts the processes that train one model together, and ends all of them when one fails.
 
 A training of several processes on one machine begins as one, which starts itself several times and waits: by ``mpirun``
-for ``parallelism: mpi``, directly for PyTorch's processes. Those of several nodes are started by ``srun``, ``torchrun``
-or the user's own ``mpirun``. Whichever of them fails first leaves its message in a
-file; the waiting process then ends them all and reports it as if it had failed itself.
+for ``parallelism: mpi``, directly for JAX's and PyTorch's processes. Those of several nodes are started by ``srun``,
+``torchrun`` or the user's own ``mpirun``. Whichever of them fails first leaves its message in a file; the waiting
+process then ends them all and reports it as if it had failed itself.
 """
 
 import ctypes
@@ -26,9 +26,11 @@ from forgefield.doctor.processes import find_program
 from forgefield.errors import MachineError, UserError
 
 # environment of the started processes
-FAILURE = "FORGEFIELD_FAILURE_FILE"
+FAILURE, COORDINATOR = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR"
 # by which launchers say how many processes they have started, which of all this one is, and which of those on its node
 SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
+# how many nodes a Slurm job has, in which srun starts processes
+JOB_NODES = "SLURM_JOB_NUM_NODES"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID")
@@ -41,9 +43,9 @@ POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 def process_count(config: RunConfig) -> int:
-    """How many processes a run on this machine needs: one per device with ``mpi`` and PyTorch, else one."""
+    """How many processes a run needs: one per device with ``mpi`` and PyTorch, one per node with JAX."""
     by_device = config.backend == "fabric" or config.parallelism == "mpi"
-    return config.n_devices if by_device else 1
+    return config.n_devices if by_device else config.n_nodes
 
 
 def is_started(config: RunConfig) -> bool:
@@ -57,9 +59,12 @@ def is_first() -> bool:
 
 
 def require_here(config: RunConfig) -> None:
-    """Refuse processes on other nodes, which nobody has started, and far more than this machine has CPU cores."""
-    if config.n_nodes > 1:
+    """Refuse to leave a job's other nodes unused, and far more devices than this machine has CPU cores."""
+    if config.n_nodes > 1 and int(os.environ.get(JOB_NODES, "1")) > 1:
         raise UserError(f"n_nodes: {config.n_nodes} nodes are asked for, but this is one process; {_launcher(config)}")
+    if config.n_nodes > 1:
+        line = f"n_nodes: this is no job of several nodes, so what {config.n_nodes} would do is done on this machine"
+        print(line, file=sys.stderr, flush=True)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if (count := config.n_devices) > (most := MOST_PER_CORE * cores):
         raise UserError(f"devices: {count} are asked for on {cores} CPU cores; expected at most {most}")
@@ -90,7 +95,7 @@ def start(config: RunConfig) -> None:
             children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
         else:
             port = _free_port()
-            own = [_names(i, count, port) for i in range(count)]
+            own = [_names(config.backend, i, count, port) for i in range(count)]
             children = [Child(command, environment | names, signal.SIGKILL) for names in own]
         code = _wait(children, failure)
         # whoever loses its connection to a process that was killed reports that too
@@ -115,6 +120,10 @@ def join(config: RunConfig) -> None:
     elif config.backend == "fabric":
         # PyTorch's processes see all GPUs, and each takes its own; JAX, which evaluates MACE, would take all
         os.environ["JAX_CUDA_VISIBLE_DEVICES"] = str(rank % len(visible.split(",")) if visible else rank)
+    elif COORDINATOR in os.environ:
+        import jax
+
+        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
     elif int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
@@ -172,11 +181,12 @@ def _mpirun(count: int) -> list[str]:
     return [mpirun, "-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
 
 
-def _names(index: int, count: int, port: int) -> dict[str, str]:
-    """What tells a process which of all it is, and where they meet; what torchrun would say."""
+def _names(backend: str, index: int, count: int, port: int) -> dict[str, str]:
+    """What tells a process which of all it is, and where they meet; what torchrun would say, and more for JAX."""
     ranks, counts = {"RANK": index, "LOCAL_RANK": index}, {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
     numbers = ranks | counts | {"MASTER_PORT": port}
-    return {"MASTER_ADDR": "localhost"} | {name: str(number) for name, number in numbers.items()}
+    meeting = {"MASTER_ADDR": "localhost"} | ({COORDINATOR: f"localhost:{port}"} if backend == "jax" else {})
+    return meeting | {name: str(number) for name, number in numbers.items()}
 
 
 class Child(subprocess.Popen):

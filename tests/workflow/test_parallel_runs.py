@@ -15,11 +15,12 @@ RUNS = {
     "one": {"parallelism": "single"},
     "ranks": {"parallelism": "mpi", "devices": 2},
     "devices": {"parallelism": "jax", "devices": 2},
+    "nodes": {"parallelism": "jax", "n_nodes": 2},
     "torch": {"backend": "fabric", "devices": 2, "training": {"batching": "fixed"}},
 }
 # PyTorch rounds otherwise than JAX in every step
 TOLERANCE = {"torch": 1e-8}
-SEVERAL = ["ranks", "torch"]
+SEVERAL = ["ranks", "nodes", "torch"]
 LIMIT = 10.0
 
 

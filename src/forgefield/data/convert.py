@@ -21,7 +21,7 @@ from forgefield.data.split_files import ranges, read_split
 from forgefield.data.splits import PARTS, Parts, split_frames, split_groups, split_stratified
 from forgefield.data.spool import Spool
 from forgefield.data.store import StoreWriter
-from forgefield.errors import MachineError, UserError
+from forgefield.errors import MachineError, UserError, named
 from forgefield.files import sha256_of, sync, write_json
 
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
@@ -53,7 +53,8 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work:
-            report = _convert_in(Path(work), name, config, files, complete)
+            with named(f"datasets.{name}"):
+                report = _convert_in(Path(work), name, config, files, complete)
             _publish(Path(work), output, list(config.split.shares))
     except OSError as error:
         raise MachineError(f"{output}: cannot be written ({error}); free space or choose another place") from None
