@@ -167,7 +167,8 @@ def usage_mistakes():
         yield from (([verb], p.name) for p in command.params[:1] if p.required)
         yield from (([verb, "x", "x"], p.opts[0]) for p in options if p.required)
         for option in options:
-            yield from (([verb, *everything, word], word) for word in option.opts)
+            if not option.is_flag:
+                yield from (([verb, *everything, word], word) for word in option.opts)
     yield ["predict", "x", "x", "-o", "x", "--batch", "many"], "--batch"
     yield ["predict", "x", "x", "-o", "x", "--batch", "0"], "--batch"
     yield ["--nonsense"], "--nonsense"
