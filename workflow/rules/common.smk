@@ -92,7 +92,9 @@ def foundation_files(wildcards):
 def code_of(wildcards):
     """The files of a model of architecture python, so that the model is made again when its code changes."""
     # where there are none, the import says so
-    return list(map(str, code_files(CONFIG.models[wildcards.model].python.object or "")))
+    return list(
+        map(str, code_files(CONFIG.models[wildcards.model].python.object or ""))
+    )
 
 
 def splits_of(wildcards):
