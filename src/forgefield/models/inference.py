@@ -151,7 +151,7 @@ def predict(
 
 def fastest_engine(backend: str) -> Engine:
     """JAX on a CPU; PyTorch for a run by Fabric where it has a GPU, which JAX need not have, or JAX is missing."""
-    if backend == "jax":
+    if backend == "jax" or not find_spec("torch"):
         return "jax"
     import torch
 
