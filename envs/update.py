@@ -27,10 +27,10 @@ PYTHON = "3.11"
 
 # The import stage compares both engines on the same weights, so fabric holds JAX too.
 ENGINES = {
-    "jax": ("jax", "kernels", "formats"),
-    "mpi": ("jax", "kernels", "mpi", "formats"),
-    "fabric": ("jax", "fabric", "formats"),
-    "workflow": ("workflow",),
+    "jax": ("jax", "kernels"),
+    "mpi": ("jax", "kernels", "mpi"),
+    "fabric": ("jax", "fabric"),
+    "workflow": ("workflow", "formats"),
 }
 # In the mpi environment conda brings MPI and the compiler: mpi4jax is built before pip has installed anything.
 CONDA_PACKAGES = {"mpi": ("openmpi=5.0", "c-compiler", "cxx-compiler")}

@@ -89,6 +89,15 @@ def foundation_files(wildcards):
         return find_files(foundation)
 
 
+def environment_of(wildcards):
+    """The name of the conda environment that a run, or else its model, is computed in."""
+    run = RUNS.get(getattr(wildcards, "run", None))
+    if run is None:
+        mace = CONFIG.models[wildcards.model].architecture == "mace"
+        return "jax" if mace else "fabric"
+    return "mpi" if run.parallelism == "mpi" else run.backend
+
+
 def code_of(wildcards):
     """The files of a model of architecture python, so that the model is made again when its code changes."""
     # where there are none, the import says so

@@ -19,7 +19,7 @@ rule evaluate:
     benchmark:
         "results/benchmarks/evaluate/{run}.tsv"
     conda:
-        "../../envs/jax.yaml"
+        lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 16
     resources:
         mem_mb=8000,

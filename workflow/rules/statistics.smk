@@ -16,7 +16,7 @@ rule statistics:
     benchmark:
         "results/benchmarks/statistics/{dataset}-{model}.tsv"
     conda:
-        "../../envs/jax.yaml"
+        lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 4
     resources:
         mem_mb=4000,

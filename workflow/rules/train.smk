@@ -22,7 +22,7 @@ rule train:
     benchmark:
         "results/benchmarks/train/{run}.tsv"
     conda:
-        lambda wildcards: f"../../envs/{RUNS[wildcards.run].backend}.yaml"
+        lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 16
     resources:
         mem_mb=8000,
