@@ -14,7 +14,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 from forgefield.files import atomic_file, write_json
-from forgefield.launch import AS_ROOT
+from forgefield.launch.starting import AS_ROOT
 
 WORKER = Path(__file__).with_name("device_worker.py")
 METHODS = ("jax", "mpi")

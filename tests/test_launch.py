@@ -7,6 +7,7 @@ import pytest
 from forgefield import launch
 from forgefield.config import load_config
 from forgefield.errors import UserError
+from forgefield.launch import processes
 
 
 def run_config(*overrides):
@@ -26,7 +27,7 @@ def environment(monkeypatch):
 
     def give(**names):
         devices = ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")
-        for name in (*devices, launch.JOB_NODES, *launch.RANKS, *launch.LOCAL_RANKS):
+        for name in (*devices, processes.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
         for name, value in names.items():
@@ -91,5 +92,5 @@ def test_one_process_speaks_for_all(environment, names, first):
 
 def test_whoever_started_the_processes_speaks_for_them(environment, monkeypatch):
     environment(RANK="0")
-    monkeypatch.setenv(launch.FAILURE, "failure.json")
+    monkeypatch.setenv(processes.FAILURE, "failure.json")
     assert not launch.is_first()

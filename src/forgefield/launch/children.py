@@ -1,0 +1,49 @@
+"""Processes that end with the one that has started them, and all together."""
+
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
+
+
+class Child(subprocess.Popen):
+    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux)."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str], end: signal.Signals) -> None:
+        self._end = end
+        super().__init__(command, env=environment, preexec_fn=self._end_with_parent)
+
+    def terminate(self) -> None:
+        self.send_signal(self._end)
+
+    def _end_with_parent(self) -> None:
+        if sys.platform.startswith("linux"):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, self._end)
+
+
+def wait(children: Sequence[Child], failure: Path) -> int:
+    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
+    try:
+        while None in (codes := [child.poll() for child in children]) and not any(codes) and not failure.exists():
+            time.sleep(POLL_SECONDS)
+        return next((code for code in codes if code), 0)
+    finally:
+        _end(children)
+
+
+def _end(children: Sequence[Child]) -> None:
+    for child in children:
+        child.terminate()
+    deadline = time.monotonic() + GRACE_SECONDS
+    for child in children:
+        try:
+            child.wait(max(deadline - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()

@@ -1,0 +1,55 @@
+"""What a process that fails leaves behind for the one that has started it, and what that one makes of it."""
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from forgefield.errors import MachineError, UserError
+from forgefield.launch.processes import FAILURE
+
+GRACE_SECONDS = 5.0
+
+
+@contextmanager
+def ended_together() -> Iterator[None]:
+    """Where anything fails, leave the message for the process that waits, and end at once, so that all are ended."""
+    try:
+        yield
+    except (UserError, MachineError) as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGINT)
+    except SystemExit as error:  # at a signal
+        os._exit(error.code if isinstance(error.code, int) else 1)
+    except BaseException as error:  # whatever it is, the others must not wait for this process
+        _fail(f"{type(error).__name__}: {error}", 1, traceback.format_exc())
+
+
+def _fail(message: str, code: int, trace: str = "") -> NoReturn:
+    line, path = " ".join(message.split()), os.environ.get(FAILURE)
+    sys.stdout.flush()
+    if path is None:
+        print(f"{trace}error: {line}", file=sys.stderr, flush=True)
+    else:
+        own = Path(f"{path}.{os.getpid()}")
+        own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
+        # the first one is the cause, others may follow from it
+        with suppress(FileExistsError):
+            os.link(own, path)
+        # mpirun would say at length that a rank has failed, were it not ended first
+        time.sleep(GRACE_SECONDS)
+    # without the clean-up of MPI and of jax.distributed, which wait for the others
+    os._exit(code)
+
+
+def report(failure: Path) -> NoReturn:
+    found = json.loads(failure.read_text())
+    print(found["trace"], end="", file=sys.stderr, flush=True)
+    raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])

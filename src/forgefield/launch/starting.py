@@ -1,0 +1,66 @@
+"""Starts this program again in as many processes as a run needs on this machine."""
+
+import os
+import signal
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+from forgefield.config import RunConfig
+from forgefield.doctor.processes import find_program
+from forgefield.errors import MachineError, UserError
+from forgefield.launch.children import Child, wait
+from forgefield.launch.failures import report
+from forgefield.launch.processes import COORDINATOR, FAILURE, process_count
+
+# Open MPI refuses root unless told otherwise; other MPIs ignore these
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def start(config: RunConfig) -> None:
+    """Run this program again in as many processes as ``config`` needs, and wait for all of them.
+
+    Raises:
+        UserError, MachineError: what the first process that failed said.
+    """
+    count, command = process_count(config), [sys.executable, *sys.argv]
+    with tempfile.TemporaryDirectory() as folder:
+        failure = Path(folder) / "failure.json"
+        environment = os.environ | {FAILURE: str(failure)}
+        if config.parallelism == "mpi":
+            # mpirun ends its ranks at SIGTERM
+            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
+        else:
+            port = _free_port()
+            own = [_names(config.backend, i, count, port) for i in range(count)]
+            children = [Child(command, environment | names, signal.SIGKILL) for names in own]
+        code = wait(children, failure)
+        # whoever loses its connection to a process that was killed reports that too
+        if failure.exists() and code >= 0:
+            report(failure)
+        if code:
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")
+
+
+def _mpirun(count: int) -> list[str]:
+    mpirun = find_program("mpirun")
+    if mpirun is None:
+        raise UserError("parallelism: mpi needs mpirun, which is not on the PATH; pip install 'forgefield[mpi]'")
+    # cores are shared out by the ranks themselves, in the same way as JAX's processes do
+    return [mpirun, "-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
+
+
+def _names(backend: str, index: int, count: int, port: int) -> dict[str, str]:
+    """What tells a process which of all it is, and where they meet; what torchrun would say, and more for JAX."""
+    ranks, counts = {"RANK": index, "LOCAL_RANK": index}, {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
+    numbers = ranks | counts | {"MASTER_PORT": port}
+    meeting = {"MASTER_ADDR": "localhost"} | ({COORDINATOR: f"localhost:{port}"} if backend == "jax" else {})
+    return meeting | {name: str(number) for name, number in numbers.items()}
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
