@@ -245,6 +245,23 @@ def alive_in_session(session):
     return found
 
 
+def test_a_second_command_on_a_run_is_refused_until_the_first_is_gone(folder):
+    words = [FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000"]
+    training = subprocess.Popen(words, cwd=folder, stderr=subprocess.DEVNULL)
+    history = folder / "runs/mine/history.csv"
+    while not history.exists():
+        assert training.poll() is None
+        time.sleep(0.05)
+    for verb in ("train", "test"):
+        done = command(folder, verb, "my_run.yaml", "max_epochs=1")
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: runs/mine: another command is working on this run; wait")
+    training.kill()
+    training.wait()
+    done = ok(command(folder, "train", "my_run.yaml", "max_epochs=1"))
+    assert "complete: all" in done.stderr
+
+
 def test_a_run_that_is_complete_says_so(folder):
     ok(command(folder, "train", "my_run.yaml"))
     done = ok(command(folder, "train", "my_run.yaml"))

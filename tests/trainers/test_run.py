@@ -104,6 +104,23 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     assert (output / "checkpoints-before").is_dir()
 
 
+@pytest.mark.parametrize("backend", ["jax", "fabric"])
+def test_what_is_refused_or_only_moved_leaves_checkpoints_where_they_are(inputs, tmp_path, capfd, backend):
+    def config(micro_batches=1, **keys):
+        made = settings(**keys)
+        training = made.training.model_copy(update={"micro_batches": micro_batches})
+        return made.model_copy(update={"backend": backend, "training": training})
+
+    train_run(config(), *inputs, tmp_path / "run")
+    with pytest.raises(UserError, match=r"training\.drop_last leaves nothing of \d+ training structures"):
+        train_run(config(drop_last=True, batch=64), *inputs, tmp_path / "run")
+    moved = [path.rename(path.with_name(f"moved-{path.name}")) for path in (*inputs, tmp_path / "run")]
+    capfd.readouterr()
+    train_run(config(epochs=3, micro_batches=2 if backend == "fabric" else 1), *moved)
+    assert "continues after epoch 2" in capfd.readouterr().err
+    assert not (moved[-1] / "checkpoints-before").exists()
+
+
 def test_an_element_that_the_model_does_not_know(inputs, tmp_path):
     foreign = [replace(s, numbers=np.full(len(s), 17)) for s in random_structures(5)]
     write_store(inputs[0] / "valid.h5", foreign)

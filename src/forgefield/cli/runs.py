@@ -4,6 +4,7 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,8 +121,7 @@ def _require_test_data(config: Config, run: RunConfig) -> None:
 def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
-    from forgefield.files import make_directory
-    from forgefield.prepare import prepare_run, removed_on_error
+    from forgefield.prepare import only_one, prepare_run, removed_on_error
 
     if launch.is_started(run):
         with launch.ended_together(), removed_on_error(paths.output):
@@ -131,8 +131,8 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
                 _do_together(work, config, run, paths)
         return
     launch.require_here(run)
-    with removed_on_error(paths.output), interruptible(partial(_standing, work, run, paths), speaks=True):
-        make_directory(paths.output, "output_path")
+    standing = partial(_standing, work, run, paths)
+    with only_one(paths.output), removed_on_error(paths.output), interruptible(standing, speaks=True):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
             launch.start(run)
@@ -141,17 +141,22 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
 
 
 def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
-    """This process's share of the work; process 0 makes the inputs, unless they were there."""
-    from forgefield.prepare import prepare_run
+    """This process's share of the work; process 0 makes the inputs, unless they were there.
+
+    The lock on the run is held by forgefield where that has started the processes, else by process 0.
+    """
+    from forgefield.launch import is_first
+    from forgefield.prepare import only_one, prepare_run
     from forgefield.trainers.run import connect
     from forgefield.trainers.shared import require_shared
 
     processes = connect(run)
     require_shared(paths.output, processes)
-    if processes.index == 0:
-        prepare_run(config, run, paths)
-    processes.broadcast(None)  # the others wait for it
-    work(run, paths, processes)
+    with only_one(paths.output) if is_first() else nullcontext():
+        if processes.index == 0:
+            prepare_run(config, run, paths)
+        processes.broadcast(None)  # the others wait for it
+        work(run, paths, processes)
 
 
 def _standing(work: Work, run: RunConfig, paths: "RunPaths") -> str:

@@ -32,7 +32,8 @@ class RunKeys(Section):
     node), `mpi` (one process for each device), or `auto` (`single` for one device, else `jax`)."""
 
     devices: PositiveInteger = 1
-    """Devices on each node: GPUs, or CPU cores where there are none; backend `fabric` runs a process for each."""
+    """Devices on each node: GPUs, or CPU cores where there are none, of which up to four may share a core; backend
+    `fabric` runs a process for each."""
 
     n_nodes: PositiveInteger = 1
     """Number of nodes. With more than one, start `forgefield train` by `srun`, or for `mpi` by `mpirun`, with a process

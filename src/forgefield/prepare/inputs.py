@@ -14,6 +14,7 @@ from forgefield.errors import UserError
 from forgefield.models.inference import Engine, fastest_engine
 from forgefield.models.plugin.code import code_files
 from forgefield.prepare.apart import apart
+from forgefield.prepare.lock import LOCK
 from forgefield.prepare.making import make_data, make_foundation, make_statistics, require_architecture
 from forgefield.prepare.paths import RunPaths
 from forgefield.prepare.record import Record, made_from
@@ -97,7 +98,7 @@ def _call(engine: Engine, function: Callable[..., None], *arguments: Any) -> Non
 @contextmanager
 def removed_on_error(output: Path) -> Iterator[None]:
     """Leave no directory behind that a mistake has kept from becoming a run."""
-    is_new = not output.exists()
+    is_new = not output.exists() or not any(path.name != LOCK for path in output.iterdir())
     try:
         yield
     except UserError:

@@ -138,6 +138,8 @@ class JaxTrainer(EpochTrainer):
         Raises:
             UserError: no such data, or the loss is not finite, which names the frames of its batch.
         """
+        if stage not in STAGES:
+            raise UserError(f"stage: expected one of {', '.join(STAGES)}, found {str(stage)[:40]!r}")
         if stage not in self._loaders:
             raise UserError(f"no {stage} data; call set_dataset(dataset, {stage!r}) first")
         try:

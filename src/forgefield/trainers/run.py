@@ -25,7 +25,7 @@ from forgefield.trainers.epoch_trainer import EpochTrainer
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
 BEFORE = "checkpoints-before"
 # what may change between the parts of a training that was interrupted
-FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch", "kernels"}
+FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch", "kernels", "micro_batches"}
 
 
 def connect(config: RunConfig) -> Processes:
@@ -58,11 +58,7 @@ def train_run(
     processes = processes or engine.prepare(config)
     potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
-    fingerprint = {}
-    if processes.index == 0:
-        fingerprint = dict(_fingerprint(config, data, model, statistics))
-        if changed := set_aside_if_changed(checkpoints, output / BEFORE, fingerprint):
-            _say(f"training starts anew, because {changed}; the checkpoints until then are in {output}/{BEFORE}")
+    fingerprint = dict(_fingerprint(config, data, model, statistics)) if processes.index == 0 else {}
     with ExitStack() as stack:
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         if processes.index == 0:
@@ -72,6 +68,9 @@ def train_run(
         trainer = engine.make_trainer(
             config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
         )
+        # only now, when nothing is left that could be refused
+        if processes.index == 0 and (changed := set_aside_if_changed(checkpoints, output / BEFORE, fingerprint)):
+            _say(f"training starts anew, because {changed}; the checkpoints until then are in {output}/{BEFORE}")
         if (done := trainer.resume()) is not None and processes.index == 0:
             going_on = f"continues after epoch {done}, step {trainer.step}, from {checkpoints}"
             _say(trainer.complete(config.training.epochs) or going_on)
@@ -99,10 +98,13 @@ def _fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) -
     """What must be the same for a training to be continued, by name."""
     yield "backend", config.backend
     yield from _flattened("training", config.training.model_dump(exclude=FREE_KEYS))
-    for path in (data / "train.h5", data / "valid.h5", model / "model.json", model / "weights.safetensors", statistics):
+    files = {f"data/{name}": data / name for name in ("train.h5", "valid.h5")}
+    files |= {f"model/{name}": model / name for name in ("model.json", "weights.safetensors")}
+    # named by what they are: a directory that was moved is still the same
+    for name, path in (files | {"statistics": statistics}).items():
         if not path.exists():
             raise UserError(f"{path}: no such file; run the stage that makes it first")
-        yield f"{path.parent.name}/{path.name}", sha256_of(path)
+        yield name, sha256_of(path)
 
 
 def _flattened(prefix: str, content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
