@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from forgefield.config import Config, DatasetConfig, ModelConfig, RunConfig
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.convert import convert_dataset, dataset_files
+from forgefield.data.sources.workers import available_cores
 from forgefield.data.splits import PARTS
 from forgefield.data.store import Store, is_store
 from forgefield.errors import MachineError, UserError
@@ -138,7 +139,7 @@ def _make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], 
     """Convert reference files; link stores, which are as they should be."""
     stores = {part: [path for path in paths if is_store(path)] for part, paths in files.items()}
     if not any(stores.values()):
-        convert_dataset(name, dataset, output, complete=True)
+        convert_dataset(name, dataset, output, complete=True, jobs=available_cores())
         return
     for part, paths in files.items():
         if part not in PARTS or len(paths) > 1 or paths != stores[part]:

@@ -1,17 +1,17 @@
 """One pass over the frames of a source."""
 
-import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
 from forgefield.data.duplicates import Fingerprints
+from forgefield.data.progress import ConversionProgress
 from forgefield.data.sources import RejectedFrame, Source
 from forgefield.data.spool import Spool
+from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
 REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
@@ -42,8 +42,7 @@ class Reading:
         self.without: dict[str, int] = {}
         sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
         self.consistency, self.fingerprints = Consistency(), Fingerprints()
-        terminal = sys.stderr.isatty()
-        for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
+        for item in _watched(source):
             if isinstance(item, RejectedFrame):
                 self.rejected.append(item)
                 continue
@@ -89,3 +88,12 @@ class Reading:
         if self.labels["virial"]:
             absent["virial"] = n - self.labels["virial"]
         return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
+
+
+def _watched(source: Source) -> Iterator[Structure | RejectedFrame]:
+    """The source's items, while a person sees how far it has been read."""
+    with ConversionProgress("reading") as progress:
+        for item in source:
+            progress.part(source.part_read)
+            progress.frames()
+            yield item

@@ -45,7 +45,7 @@ def read_extxyz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
     size = path.stat().st_size
     parse = partial(parse_chunk, path=path, remedy=options.remedy)
     with open(path, "rb") as file:
-        for parsed in in_order(parse, cut(file), min(options.jobs, size // WORTH_BYTES)):
+        for parsed in in_order(parse, cut(file, CHUNK_BYTES), min(options.jobs, size // WORTH_BYTES)):
             options.warnings.extend(text for text in parsed.warned if text not in options.warnings)
             yield from parsed.frames
             if parsed.error:
@@ -53,7 +53,7 @@ def read_extxyz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
             options.progress(parsed.end / size)
 
 
-def cut(file: BinaryIO, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+def cut(file: BinaryIO, chunk_bytes: int) -> Iterator[Chunk]:
     """All frames, in chunks of at least so many bytes but for the last."""
     first, frames, size = 0, [], 0
     for frame in _frames(file):

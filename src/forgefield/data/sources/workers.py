@@ -42,6 +42,11 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
         pool.shutdown(cancel_futures=True)
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _end_with_parent() -> None:
     """Leave Ctrl-C to the process that was started by hand, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

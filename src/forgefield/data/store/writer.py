@@ -124,9 +124,11 @@ class StoreWriter:
         }
         for i, s in enumerate(structures):
             values["species"][i, : len(s)] = s.numbers
-            values["R"][i, : len(s)] = s.positions * factors.length
+            values["R"][i, : len(s)] = s.positions
             if s.forces is not None:
-                values["F"][i, : len(s)] = s.forces * factors.forces
+                values["F"][i, : len(s)] = s.forces
+        values["R"] *= factors.length
+        values["F"] *= factors.forces
         if self._has_virial:
             zero = np.zeros((3, 3))
             virials = [zero if s.virial is None else s.virial for s in structures]
