@@ -15,6 +15,7 @@ from forgefield.data.store.layout import columns
 from forgefield.data.store.opening import (
     AGAIN,
     DAMAGES,
+    check_attributes,
     check_datasets,
     check_version,
     damaged,
@@ -73,6 +74,7 @@ class Store:
         self.has_virial = "virial" in self._file
         check_datasets(self.path, self._file, self.has_virial)
         self.units = read_units(self.path, self.attributes)
+        check_attributes(self.path, self.attributes)
         self._factors = self.units.factors(Units())  # to eV and Å
         self._length, self.max_atoms = self._file["species"].shape
         keys = [key for key in columns(self.max_atoms, self.has_virial) if key != UNUSED]
