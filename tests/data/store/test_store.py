@@ -78,8 +78,8 @@ def test_round_trip_in_any_units(tmp_path, structures, units):
 def test_the_file_is_in_its_own_units_and_padded_with_zeros(path, structures):
     with h5py.File(path) as file:
         assert json.loads(file.attrs["units"]) == {"energy": "kJ/mol", "length": "nm"}
-        assert file.attrs["forgefield_format"] == "3"
-        assert file.attrs["created_by"].startswith("forgefield ")
+        assert file.attrs["forgefield_format"] == b"3"
+        assert file.attrs["created_by"].startswith(b"forgefield ")
         np.testing.assert_allclose(file["U"][0], structures[0].energy * 96.48533212331, rtol=1e-12)
         np.testing.assert_allclose(file["R"][1, 0], structures[1].positions[0] / 10, rtol=1e-14)
         np.testing.assert_allclose(file["F"][0], structures[0].forces * 964.8533212331, rtol=1e-12)
@@ -317,7 +317,7 @@ def test_an_older_version_is_refused_with_the_command_to_run(path):
 @pytest.mark.parametrize("key", ["units", "split", "source", "attributes_sha256"])
 def test_changed_attributes_are_seen(path, key):
     def change(file):
-        file.attrs[key] = file.attrs[key].replace("kJ", "eV").replace("a", "b").replace("/mol", "")
+        file.attrs[key] = file.attrs[key].replace(b"kJ", b"eV").replace(b"a", b"b").replace(b"/mol", b"")
 
     assert "attributes damaged, or changed after they were written" in spoil(path, change)
 

@@ -69,7 +69,7 @@ class Store:
             raise
 
     def _check(self, targets: Targets) -> None:
-        self.attributes = {key: str(value) for key, value in self._file.attrs.items()}
+        self.attributes = {key: _text(value) for key, value in self._file.attrs.items()}
         check_version(self.path, self.attributes)
         self.has_virial = "virial" in self._file
         check_datasets(self.path, self._file, self.has_virial)
@@ -178,3 +178,7 @@ class Store:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _text(attribute: object) -> str:
+    return attribute.decode() if isinstance(attribute, bytes) else str(attribute)

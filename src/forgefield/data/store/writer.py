@@ -85,7 +85,8 @@ class StoreWriter:
             "created_by": f"forgefield {forgefield.__version__}",
         }
         attributes = {**self._attributes, **own}
-        self._file.attrs.update({**attributes, DIGEST: attributes_digest(attributes)})
+        for key, text in {**attributes, DIGEST: attributes_digest(attributes)}.items():
+            _write_attribute(self._file, key, text)
         self._file.flush()
         _reserve(self._file.id.get_vfd_handle(), self._file.id.get_filesize())
 
@@ -137,6 +138,12 @@ class StoreWriter:
             values["virial"] = np.array(virials) * factors.virial
             values["virial_weight"] = np.array([0.0 if s.virial is None else s.virial_weight for s in structures])
         return values
+
+
+def _write_attribute(file: h5py.File, key: str, text: str) -> None:
+    """Of fixed length: texts of variable length lie in a heap without checksum, damage to which can make HDF5 hang."""
+    content = text.encode()
+    file.attrs.create(key, content or b"\0", dtype=h5py.string_dtype("utf-8", max(1, len(content))))
 
 
 def _reserve(file: int, size: int) -> None:
