@@ -23,8 +23,8 @@ def main(side: str, path: str, jobs: str) -> None:
         frames = report["frames"]["usable"]
     seconds, cpu = time.perf_counter() - start, time.process_time() - own_start
     own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    # the kernel knows only the largest of the children
-    peak = own.ru_maxrss + (int(jobs) if child.ru_maxrss else 0) * child.ru_maxrss
+    # the kernel knows only the largest of the children; beside those that read there are small ones
+    peak = own.ru_maxrss + (int(jobs) * child.ru_maxrss if int(jobs) > 1 else 0)
     print(json.dumps({"frames": frames, "seconds": seconds, "cpu_seconds": cpu, "peak_MiB": peak / 1024}))
 
 

@@ -5,7 +5,6 @@ from math import sqrt
 import ase.data
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import pdist
 
 from forgefield.data.neighbors import is_flat, neighbor_pairs, periodic_box
 from forgefield.data.structures import Structure
@@ -13,7 +12,6 @@ from forgefield.errors import UserError
 from forgefield.units import ENERGY_UNITS, HARTREE
 
 ONE_POINT = 0.01  # Å; the nearest nuclei of any molecule, those of H2, are 0.74 Å apart
-FEW = 64  # atoms, of which all distances are computed
 HIGHEST_FORCE_RMS = 10.0  # eV/Å; by <F^2> = k T x force constant, even a C-H bond (31 eV/Å^2) would be at 37,000 K
 ALL_ELECTRON_HARTREE = 1.008 / HARTREE  # of semiclassical energies in eV, see Magnitudes, for first-row elements
 LOW_FORCE_RMS = 0.1  # eV/Å; molecules at room temperature have about 1
@@ -62,8 +60,6 @@ def _atoms_on_one_point(structure: Structure) -> np.ndarray:
     """(2,) indices of two atoms closer than :data:`ONE_POINT`, periodic images included; (0,) if there are none."""
     pbc = structure.pbc
     if not pbc.any():
-        if len(structure) <= FEW and pdist(structure.positions).min(initial=np.inf) > ONE_POINT:
-            return np.zeros(0, int)  # faster than a tree
         return cKDTree(structure.positions).query_pairs(ONE_POINT, output_type="ndarray")[:1].ravel()
     box = periodic_box(structure)
     scaled = structure.positions @ np.linalg.inv(box)

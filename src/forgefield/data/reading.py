@@ -1,9 +1,9 @@
 """One pass over the frames of a source."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+from ase.data import chemical_symbols
 
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
@@ -38,9 +38,9 @@ class Reading:
     def __init__(self, source: Source, spool: Spool, trust_units: bool = False):
         self.source, self.spool = source, spool
         self.rejected: list[RejectedFrame] = []
-        self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
+        self.labels = dict.fromkeys(("energy", "forces", "virial"), 0)
         self.without: dict[str, int] = {}
-        sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
+        sizes, indices, is_there, magnitudes = [], [], np.zeros(len(chemical_symbols), bool), Magnitudes()
         self.consistency, self.fingerprints = Consistency(), Fingerprints()
         for item in _watched(source):
             if isinstance(item, RejectedFrame):
@@ -52,14 +52,16 @@ class Reading:
             self.fingerprints.add(item)
             sizes.append(len(item))
             indices.append(item.source_index)
-            elements.update(item.numbers.tolist())
-            present = {label: getattr(item, label) is not None for label in self.labels}
-            self.labels.update(present)
-            self.without = {label: item.source_index for label in present if not present[label]} | self.without
+            is_there[item.numbers] = True
+            for label in self.labels:
+                if getattr(item, label) is None:
+                    self.without.setdefault(label, item.source_index)
+                else:
+                    self.labels[label] += 1
         if not sizes:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
-        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
+        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), np.flatnonzero(is_there)
         contradictions = magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
         if contradictions and not trust_units:
             raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
