@@ -1,5 +1,6 @@
 """Checks of structures and labels: what is impossible is refused, what is improbable is warned about."""
 
+from array import array
 from math import sqrt
 
 import ase.data
@@ -91,8 +92,8 @@ class Magnitudes:
     """
 
     def __init__(self) -> None:
-        self._energy_ratios: list[float] = []
-        self._force_rms: list[float] = []
+        self._energy_ratios = array("d")
+        self._force_rms = array("d")
         self._bond_ratios: list[float] = []
         self._sampled = 0
 

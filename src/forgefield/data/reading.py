@@ -1,5 +1,6 @@
 """One pass over the frames of a source."""
 
+from array import array
 from collections.abc import Iterator
 
 import numpy as np
@@ -40,7 +41,8 @@ class Reading:
         self.rejected: list[RejectedFrame] = []
         self.labels = dict.fromkeys(("energy", "forces", "virial"), 0)
         self.without: dict[str, int] = {}
-        sizes, indices, is_there, magnitudes = [], [], np.zeros(len(chemical_symbols), bool), Magnitudes()
+        sizes, indices, magnitudes = array("q"), array("q"), Magnitudes()
+        is_there = np.zeros(len(chemical_symbols), bool)
         self.consistency, self.fingerprints = Consistency(), Fingerprints()
         for item in _watched(source):
             if isinstance(item, RejectedFrame):

@@ -2,6 +2,7 @@
 
 import pickle
 import tempfile
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ class Spool:
 
     def __init__(self, directory: Path):
         self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 closed by __exit__
-        self._starts: list[int] = []
+        self._starts = array("q")
 
     def append(self, structure: Structure) -> None:
         self._starts.append(self._file.tell())
