@@ -95,6 +95,8 @@ def test_other_commands_run(folder, command):
         # what is tested must be trained, also where another process runs that command's own test
         training = next(c for c in commands("forgefield") if c.startswith("forgefield train my_run.yaml"))
         run(folder, *forgefield(training))
+    if " validate " in command:
+        run(folder, *forgefield("forgefield convert"))
     run(folder, *forgefield(command))
     if " test " in command:
         assert (folder / "runs/my_run/metrics.json").exists()

@@ -35,6 +35,11 @@ def files_in(path: Path) -> list[Path]:
     return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a directory."""
+    return sum(file.stat().st_size for file in files_in(path))
+
+
 def sha256_of(path: Path | str) -> str:
     """The hexadecimal sha256 of a file's bytes; for a directory that of the names and sha256 of the files in it."""
     path = Path(path)

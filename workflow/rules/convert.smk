@@ -18,7 +18,7 @@ rule convert:
         "results/benchmarks/convert/{dataset}.tsv"
     conda:
         "../../envs/workflow.yaml"
-    threads: 1
+    threads: 4
     resources:
         mem_mb=2000,
         runtime=120,
@@ -29,4 +29,4 @@ rule convert:
         "Converting dataset {wildcards.dataset} to HDF5"
     shell:
         'python "$SCRIPTS"/convert.py --config {params.settings:q} --dataset {wildcards.dataset:q}'
-        " --output {params.directory:q} 2>&1 | tee {log:q}"
+        " --output {params.directory:q} --jobs {threads} 2>&1 | tee {log:q}"

@@ -10,6 +10,7 @@ from forgefield import __version__
 from forgefield.cli import runs, stages, use
 from forgefield.cli.export import export
 from forgefield.cli.inspect import inspect
+from forgefield.cli.validate import validate
 from forgefield.errors import UserError, reported_errors
 
 # typer has its own copy of click's exceptions, or click's own, by its version
@@ -35,6 +36,7 @@ for verb, function, panel in [
     ("evaluate", runs.evaluate, STAGES),
     ("test", runs.evaluate, STAGES),
     ("plot", runs.plot, STAGES),
+    ("validate", validate, USE),
     ("predict", use.predict, USE),
     ("export", export, USE),
     ("doctor", use.doctor, USE),

@@ -4,7 +4,9 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+import typer
 
 from forgefield.cli.options import (
     ConfigSource,
@@ -27,10 +29,15 @@ Entry = TypeVar("Entry")
 
 
 def convert(
-    config: ConfigSource = None, dataset: DatasetName = None, output: Output = None, overrides: Overrides = None
+    config: ConfigSource = None,
+    dataset: DatasetName = None,
+    output: Output = None,
+    overrides: Overrides = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that read large files; else one per core.")] = None,
 ) -> None:
     """Convert a dataset's reference files to HDF5 with units, and split it into train, valid and test."""
     from forgefield.data.convert import convert_dataset
+    from forgefield.data.sources.workers import available_cores
 
     settings = load(config, overrides)
     name = dataset or _the_configured("dataset", settings.dataset)
@@ -38,7 +45,7 @@ def convert(
     if entry.split.test is None:
         raise UserError(f"datasets.{name}.split.test: missing; give test structures, which `forgefield evaluate` needs")
     directory = output or dataset_directory(name)
-    report = convert_dataset(name, entry, directory)
+    report = convert_dataset(name, entry, directory, jobs=jobs or available_cores())
     parts = ", ".join(f"{report['split'][part]['structures']} {part}" for part in ("train", "valid", "test"))
     frames = report["frames"]
     print(

@@ -1,5 +1,8 @@
 """Checks of structures and labels: what is impossible is refused, what is improbable is warned about."""
 
+from array import array
+from math import sqrt
+
 import ase.data
 import numpy as np
 from scipy.spatial import cKDTree
@@ -17,6 +20,8 @@ MOLAR = ("kcal/mol", "kJ/mol")
 CLOSEST, FARTHEST = 0.5, 1.6  # times the sum of covalent radii; lengths in bohr read as Å are 1.89 times too large
 NOBLE_GASES = (2, 10, 18, 36, 54, 86)
 LARGEST = 1e30  # eV and Å; its square fits float64, and in any unit it fits float32
+Z = np.arange(119.0)
+ALL_ELECTRON_ENERGIES = HARTREE * (-0.7687 * Z ** (7 / 3) + Z**2 / 2 - 0.2699 * Z ** (5 / 3))  # see Magnitudes
 SAMPLE = 4  # structures whose bond lengths are looked at
 
 
@@ -31,15 +36,16 @@ def check_structure(structure: Structure, where: str) -> None:
         UserError: an unknown element, a number that is not finite or beyond all measure, a periodic direction without a
             cell vector, a flat cell, or two atoms on one point.
     """
-    unknown = np.flatnonzero((structure.numbers < 1) | (structure.numbers > 118))
-    if len(unknown):
+    if structure.numbers.min() < 1 or structure.numbers.max() > 118:
+        unknown = np.flatnonzero((structure.numbers < 1) | (structure.numbers > 118))
         number = structure.numbers[unknown[0]]
         raise UserError(
             f"{where}: atom {unknown[0]} is of no element (atomic number {number}); remove or repair this frame"
         )
     for name in ("positions", "cell", "energy", "forces", "virial"):
         value = getattr(structure, name)
-        if value is not None and (lost := ~(np.abs(value) < LARGEST)).any():  # a NaN is not below anything
+        if value is not None and not np.abs(value).max() < LARGEST:  # a NaN is not below anything
+            lost = ~(np.abs(value) < LARGEST)
             first = np.asarray(value)[lost][0]
             found = f"{first:.3g}, beyond all measure," if np.isfinite(first) else "NaN or infinite"
             atom = f" at atom {np.argwhere(lost)[0][0]}" if name in ("positions", "forces") else ""
@@ -61,11 +67,16 @@ def _atoms_on_one_point(structure: Structure) -> np.ndarray:
     scaled[:, pbc] %= 1.0
     scaled[scaled == 1.0] = 0.0  # -1e-20 % 1.0 is 1.0
     reach = ONE_POINT / np.linalg.svd(box, compute_uv=False).min()
-    # A box length of 0 means not periodic.
-    pairs = cKDTree(scaled, boxsize=pbc.astype(float)).query_pairs(reach, output_type="ndarray")
-    apart = scaled[pairs[:, 0]] - scaled[pairs[:, 1]]
-    apart -= np.where(pbc, np.round(apart), 0.0)
-    return pairs[np.linalg.norm(apart @ box, axis=1) < ONE_POINT][:1].ravel()
+    atoms = np.arange(len(scaled))
+    for axis in np.flatnonzero(pbc):  # images of atoms at the cell's lower faces; a tree of a periodic box takes longer
+        is_near = scaled[:, axis] < reach
+        if is_near.any():
+            scaled = np.concatenate([scaled, scaled[is_near] + np.eye(3)[axis]])
+            atoms = np.concatenate([atoms, atoms[is_near]])
+    pairs = cKDTree(scaled).query_pairs(reach, output_type="ndarray")
+    apart = (scaled[pairs[:, 0]] - scaled[pairs[:, 1]]) @ box
+    pairs = atoms[pairs[np.linalg.norm(apart, axis=1) < ONE_POINT]]
+    return np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)[:1].ravel()
 
 
 class Magnitudes:
@@ -81,8 +92,8 @@ class Magnitudes:
     """
 
     def __init__(self) -> None:
-        self._energy_ratios: list[float] = []
-        self._force_rms: list[float] = []
+        self._energy_ratios = array("d")
+        self._force_rms = array("d")
         self._bond_ratios: list[float] = []
         self._sampled = 0
 
@@ -91,7 +102,7 @@ class Magnitudes:
         if structure.energy is not None:
             self._energy_ratios.append(structure.energy / _all_electron_energy(structure.numbers))
         if structure.forces is not None:
-            self._force_rms.append(float(np.sqrt(np.mean(structure.forces**2))))
+            self._force_rms.append(sqrt(np.vdot(structure.forces, structure.forces) / structure.forces.size))
         if self._sampled < SAMPLE and len(structure) > 1:
             self._sampled += 1
             self._bond_ratios += _nearest_over_radii(structure)
@@ -152,8 +163,7 @@ class Magnitudes:
 
 def _all_electron_energy(numbers: np.ndarray) -> float:
     """Semiclassical total energy of the separate atoms in eV, all electrons included; negative."""
-    z = numbers.astype(float)
-    return float(np.sum(-0.7687 * z ** (7 / 3) + z**2 / 2 - 0.2699 * z ** (5 / 3))) * HARTREE
+    return float(ALL_ELECTRON_ENERGIES[numbers].sum())
 
 
 def _nearest_over_radii(structure: Structure) -> list[float]:

@@ -15,6 +15,7 @@ import numpy as np
 from forgefield.config.dataset import DatasetConfig
 from forgefield.config.split import Split
 from forgefield.data.duplicates import warnings_about
+from forgefield.data.progress import ConversionProgress
 from forgefield.data.reading import Reading
 from forgefield.data.sources import Source, find_files
 from forgefield.data.split_files import ranges, read_split
@@ -27,7 +28,9 @@ from forgefield.files import sha256_of, sync, write_json
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
 
 
-def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete: bool = False) -> dict[str, Any]:
+def convert_dataset(
+    name: str, config: DatasetConfig, output: Path, *, complete: bool = False, jobs: int = 1
+) -> dict[str, Any]:
     """Read a dataset once, check every frame, and write its stores and report.
 
     Either all of train.h5, valid.h5, conversion.json and, where the split has one, test.h5 appear in ``output``, or it
@@ -40,6 +43,7 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete:
         output: directory for the results.
         complete: whether a frame without a label that others have is a mistake, instead of one that does not count in
             that label's error.
+        jobs: processes that read large extended XYZ files; the results do not depend on it.
 
     Returns:
         The report, the content of conversion.json.
@@ -54,7 +58,7 @@ def convert_dataset(name: str, config: DatasetConfig, output: Path, *, complete:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work:
             with named(f"datasets.{name}"):
-                report = _convert_in(Path(work), name, config, files, complete)
+                report = _convert_in(Path(work), name, config, files, complete, jobs)
             _publish(Path(work), output, list(config.split.shares))
     except OSError as error:
         raise MachineError(f"{output}: cannot be written ({error}); free space or choose another place") from None
@@ -82,11 +86,11 @@ def dataset_files(name: str, config: DatasetConfig) -> dict[str, list[Path]]:
 
 
 def _convert_in(
-    work: Path, name: str, config: DatasetConfig, files: dict[str, list[Path]], complete: bool
+    work: Path, name: str, config: DatasetConfig, files: dict[str, list[Path]], complete: bool, jobs: int
 ) -> dict[str, Any]:
     """Write stores and report into a directory of their own."""
     with Spool(work) as spool:
-        reading = Reading(Source(config, list(chain(*files.values()))), spool, config.trust_units)
+        reading = Reading(Source(config, list(chain(*files.values())), jobs), spool, config.trust_units)
         if complete:
             reading.require_complete()
         hashes = {str(path): sha256_of(path) for path in chain(*files.values())}
@@ -145,18 +149,24 @@ def _write_store(
         "source_first_frame": json.dumps(first),
         "isolated_atoms": json.dumps({"unit": "eV", "energies": reading.source.isolated.by_symbol()}),
     }
-    with StoreWriter(
-        path,
-        n_structures=len(positions),
-        max_atoms=max_atoms,
-        units=config.store.units.as_units(),
-        dtype=config.store.dtype,
-        has_virial=reading.labels["virial"] > 0,
-        attributes=attributes,
-    ) as writer:
+    with (
+        StoreWriter(
+            path,
+            n_structures=len(positions),
+            max_atoms=max_atoms,
+            units=config.store.units.as_units(),
+            dtype=config.store.dtype,
+            has_virial=reading.labels["virial"] > 0,
+            attributes=attributes,
+        ) as writer,
+        ConversionProgress(f"writing {part}") as progress,
+    ):
         step = max(1, BLOCK_ATOMS // max_atoms)
         for start in range(0, len(positions), step):
-            writer.append(list(reading.spool.read(positions[start : start + step])))
+            structures = list(reading.spool.read(positions[start : start + step]))
+            writer.append(structures)
+            progress.part((start + len(structures)) / len(positions))
+            progress.frames(len(structures))
 
 
 def _report(

@@ -1,17 +1,18 @@
 """One pass over the frames of a source."""
 
-import sys
-from collections import Counter
+from array import array
+from collections.abc import Iterator
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
+from ase.data import chemical_symbols
 
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
 from forgefield.data.duplicates import Fingerprints
+from forgefield.data.progress import ConversionProgress
 from forgefield.data.sources import RejectedFrame, Source
 from forgefield.data.spool import Spool
+from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
 REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
@@ -38,12 +39,12 @@ class Reading:
     def __init__(self, source: Source, spool: Spool, trust_units: bool = False):
         self.source, self.spool = source, spool
         self.rejected: list[RejectedFrame] = []
-        self.labels: Counter[str] = Counter(energy=0, forces=0, virial=0)
+        self.labels = dict.fromkeys(("energy", "forces", "virial"), 0)
         self.without: dict[str, int] = {}
-        sizes, indices, elements, magnitudes = [], [], set(), Magnitudes()
+        sizes, indices, magnitudes = array("q"), array("q"), Magnitudes()
+        is_there = np.zeros(len(chemical_symbols), bool)
         self.consistency, self.fingerprints = Consistency(), Fingerprints()
-        terminal = sys.stderr.isatty()
-        for item in track(source, "reading frames", console=Console(stderr=True), transient=True, disable=not terminal):
+        for item in _watched(source):
             if isinstance(item, RejectedFrame):
                 self.rejected.append(item)
                 continue
@@ -53,14 +54,16 @@ class Reading:
             self.fingerprints.add(item)
             sizes.append(len(item))
             indices.append(item.source_index)
-            elements.update(item.numbers.tolist())
-            present = {label: getattr(item, label) is not None for label in self.labels}
-            self.labels.update(present)
-            self.without = {label: item.source_index for label in present if not present[label]} | self.without
+            is_there[item.numbers] = True
+            for label in self.labels:
+                if getattr(item, label) is None:
+                    self.without.setdefault(label, item.source_index)
+                else:
+                    self.labels[label] += 1
         if not sizes:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
-        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), sorted(elements)
+        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), np.flatnonzero(is_there)
         contradictions = magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
         if contradictions and not trust_units:
             raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
@@ -89,3 +92,12 @@ class Reading:
         if self.labels["virial"]:
             absent["virial"] = n - self.labels["virial"]
         return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
+
+
+def _watched(source: Source) -> Iterator[Structure | RejectedFrame]:
+    """The source's items, while a person sees how far it has been read."""
+    with ConversionProgress("reading") as progress:
+        for item in source:
+            progress.part(source.part_read)
+            progress.frames()
+            yield item

@@ -78,8 +78,8 @@ def test_round_trip_in_any_units(tmp_path, structures, units):
 def test_the_file_is_in_its_own_units_and_padded_with_zeros(path, structures):
     with h5py.File(path) as file:
         assert json.loads(file.attrs["units"]) == {"energy": "kJ/mol", "length": "nm"}
-        assert file.attrs["forgefield_format"] == "2"
-        assert file.attrs["created_by"].startswith("forgefield ")
+        assert file.attrs["forgefield_format"] == b"3"
+        assert file.attrs["created_by"].startswith(b"forgefield ")
         np.testing.assert_allclose(file["U"][0], structures[0].energy * 96.48533212331, rtol=1e-12)
         np.testing.assert_allclose(file["R"][1, 0], structures[1].positions[0] / 10, rtol=1e-14)
         np.testing.assert_allclose(file["F"][0], structures[0].forces * 964.8533212331, rtol=1e-12)
@@ -301,6 +301,32 @@ def spoil(path, change):
 
 def test_other_version(path):
     assert "store format 99" in spoil(path, lambda file: file.attrs.update(forgefield_format="99"))
+
+
+def test_an_older_version_is_refused_with_the_command_to_run(path):
+    """Format 2 had no digest of the attributes."""
+
+    def change(file):
+        del file.attrs["attributes_sha256"]
+        file.attrs.update(forgefield_format="2", dataset="water")
+
+    expected = "store format 2, this version reads 3; convert it again with `forgefield convert --dataset water`"
+    assert spoil(path, change) == f"{path}: {expected}"
+
+
+@pytest.mark.parametrize("key", ["units", "split", "source", "attributes_sha256"])
+def test_changed_attributes_are_seen(path, key):
+    def change(file):
+        file.attrs[key] = file.attrs[key].replace(b"kJ", b"eV").replace(b"a", b"b").replace(b"/mol", b"")
+
+    assert "attributes damaged, or changed after they were written" in spoil(path, change)
+
+
+def test_attributes_of_the_users_own_may_be_added(path):
+    with h5py.File(path, "r+") as file:
+        file.attrs["note"] = "mine"
+    with Store(path) as store:
+        assert store.attributes["note"] == "mine"
 
 
 def test_unknown_units(path):

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import ase.db
@@ -57,15 +57,23 @@ def read_ase(path: Path, options: ReadOptions, form: str) -> Iterator[RawFrame]:
             except ImportError as error:
                 raise UserError(f"{path}: {_package(error)}") from None
             except Exception as error:
-                hint = "give the run's vasprun.xml instead" if form == "vasp-out" else f"repair it or {options.remedy}"
-                raise UserError(
-                    f"{path}, frame {number}: ASE cannot read it as {form}: {_reason(error)}; {hint}"
-                ) from None
-        options.warnings.extend(sorted({f"{path}: ASE: {_text(w.message)}" for w in caught} - set(options.warnings)))
+                raise unreadable(path, number, form, error, options.remedy) from None
+        options.warnings.extend(text for text in warning_texts(path, caught) if text not in options.warnings)
         if atoms is None:
             return
-        yield _raw(atoms, unconverged.get(number))
+        yield raw_frame(atoms, unconverged.get(number))
         number += 1
+
+
+def unreadable(path: Path, number: int, form: str, error: Exception, remedy: str) -> UserError:
+    """What to say where ASE fails at a frame."""
+    hint = "give the run's vasprun.xml instead" if form == "vasp-out" else f"repair it or {remedy}"
+    return UserError(f"{path}, frame {number}: ASE cannot read it as {form}: {_reason(error)}; {hint}")
+
+
+def warning_texts(path: Path, caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """What ASE warned about, each text once."""
+    return sorted({f"{path}: ASE: {_text(warning.message)}" for warning in caught})
 
 
 def _database(path: Path) -> Iterator[ase.Atoms]:
@@ -76,7 +84,7 @@ def _database(path: Path) -> Iterator[ase.Atoms]:
             yield row.toatoms(add_additional_information=True)
 
 
-def _raw(atoms: ase.Atoms, unconverged: str | None) -> RawFrame:
+def raw_frame(atoms: ase.Atoms, unconverged: str | None = None) -> RawFrame:
     """Labels come from the raw results: ``get_forces`` would set those of constrained atoms to zero."""
     values = {**atoms.info, **atoms.arrays}
     for entry in DATABASE_ENTRIES:

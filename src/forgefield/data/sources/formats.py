@@ -12,6 +12,7 @@ from ase.io.formats import ioformats
 
 from forgefield.data.sources import ase_files, cp2k, deepmd, hdf5_groups, mace_hdf5, npz
 from forgefield.data.sources.dpdata_files import PREFIX, read_dpdata
+from forgefield.data.sources.extxyz import read_extxyz
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.data.sources.units import units_of_format
 from forgefield.errors import UserError
@@ -86,7 +87,8 @@ def find_format(path: Path, name: str = "auto", options: ReadOptions | None = No
 
 
 def _ase_format(name: str) -> Format:
-    read, stated = partial(ase_files.read_ase, form=name), units_of_format(name)
+    read = read_extxyz if name == "extxyz" else partial(ase_files.read_ase, form=name)
+    stated = units_of_format(name)
     return Format(name, lambda path: False, read, lambda path, options: stated, assumed=True)
 
 

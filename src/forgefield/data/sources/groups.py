@@ -1,7 +1,5 @@
 """Which structures of a source belong together when it is split."""
 
-from pathlib import Path
-
 import numpy as np
 
 from forgefield.config.split import Split
@@ -24,19 +22,19 @@ class Groups:
         self._known: dict[object, int] = {}
         self.numbers: list[int] = []
 
-    def add(self, frame: RawFrame, path: Path, where: str) -> None:
+    def add(self, frame: RawFrame, file: str, where: str) -> None:
         """Take in a frame.
 
         Raises:
             UserError: it lacks the key by which structures are grouped; the message begins with ``where``.
         """
         if self._by is not None:
-            name = self._name(frame, path, where)
+            name = self._name(frame, file, where)
             self.numbers.append(self._known.setdefault(name, len(self._known)))
 
-    def _name(self, frame: RawFrame, path: Path, where: str) -> object:
+    def _name(self, frame: RawFrame, file: str, where: str) -> object:
         if self._by == "file":
-            return path
+            return file
         if self._by == "composition":
             return np.sort(frame.numbers).tobytes()
         if self._by == "elements":

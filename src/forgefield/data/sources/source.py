@@ -20,6 +20,7 @@ from forgefield.data.sources.units import units_of_file
 from forgefield.data.sources.weights import Weights
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
+from forgefield.files import size_of
 from forgefield.units import Factors, Units
 
 
@@ -29,8 +30,10 @@ class Source:
     Args:
         config: format, units and keys are read from it.
         paths: the files, from :func:`find_files`.
+        jobs: processes that may read.
 
     Attributes:
+        part_read: how much of the files has been read, from 0 to 1.
         files: for each file read so far its path, format, units, the number of its first frame in the whole source, and
             how many there are.
         keys, weights: which key holds which label and weight, complete once the frames are used up.
@@ -42,7 +45,7 @@ class Source:
         UserError: on iteration, for any mistake in a file or for labels that are not there; see the parts used here.
     """
 
-    def __init__(self, config: DatasetConfig, paths: Sequence[Path]):
+    def __init__(self, config: DatasetConfig, paths: Sequence[Path], jobs: int = 1):
         self._config, self._paths = config, list(paths)
         self.files: list[dict[str, Any]] = []
         self.keys = LabelKeys(config.keys)
@@ -50,7 +53,9 @@ class Source:
         self.groups = Groups(config.split)
         self.isolated = IsolatedAtoms()
         self.warnings: list[str] = []
-        self._options = ReadOptions(self.keys.may_hold, self.warnings)
+        self.part_read = 0.0
+        self._sizes = [size_of(path) for path in paths]
+        self._options = ReadOptions(self.keys.may_hold, self.warnings, jobs=jobs, progress=self._progress)
         self._without_volume = 0
 
     @property
@@ -82,11 +87,17 @@ class Source:
                         f"{name}: no frames in it (read as {form.name}); set `format` if it is of another one"
                     )
             self.files.append(entry | {"first_frame": first, "frames": index - first})
+            self._progress(0.0)
         self.keys.check(self.name)
         self.weights.check(self.name, self.keys.seen)
         self.warnings += self.isolated.warnings()
         if self._without_volume:
             self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
+
+    def _progress(self, part: float) -> None:
+        """Take how much of the file that follows those read whole has been read."""
+        done = sum(self._sizes[: len(self.files)]) + part * self._sizes[min(len(self.files), len(self._sizes) - 1)]
+        self.part_read = min(1.0, done / sum(self._sizes))
 
     def _opened(self, name: str, plain: Path) -> tuple[Format, Units]:
         """Format and units of a file that messages call ``name``."""
@@ -124,7 +135,7 @@ class Source:
             **self.weights.pick(frame, where),
         )
         check_structure(structure, where)
-        self.groups.add(frame, Path(file), where)
+        self.groups.add(frame, file, where)
         return structure
 
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:

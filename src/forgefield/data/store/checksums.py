@@ -1,9 +1,13 @@
-"""A checksum for each row of a store, by which damage is seen at the rows that are read."""
+"""Checksums of a store's rows, by which damage is seen at the rows that are read, and of its attributes."""
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 
 import numpy as np
+
+from forgefield.data.store.layout import ATTRIBUTES
 
 WORD = np.dtype("<u8")
 LARGE = 2048  # bytes; smaller rows are summed sooner together, in a copy
@@ -42,3 +46,9 @@ class RowChecksums:
         for key, weights in self._large_weights.items():
             sums += np.vecdot(columns[key].reshape(b, -1).view(WORD), weights)
         return sums + rows.astype(WORD) + np.uint64(1)  # so that zeros are no valid row
+
+
+def attributes_digest(attributes: Mapping[str, str]) -> str:
+    """The sha256 of a store's own attributes; a user may add others."""
+    own = [attributes.get(key) for key in ATTRIBUTES]
+    return hashlib.sha256(json.dumps(own).encode()).hexdigest()

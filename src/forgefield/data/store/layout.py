@@ -8,9 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-FORMAT_VERSION = "2"
-"""Root attribute ``forgefield_format``; the others are units (JSON), created_by, split, and, each a list in JSON,
-source, source_sha256 and source_first_frame (the number in all files of the first frame of each)."""
+FORMAT_VERSION = "3"
+"""Root attribute ``forgefield_format``. Stores of format 2 had no digest of their attributes."""
+
+ATTRIBUTES = (
+    *("forgefield_format", "created_by", "dataset", "split", "units", "isolated_atoms"),
+    *("source", "source_sha256", "source_first_frame"),
+)
+"""Root attributes, some of which may be absent. Units and isolated_atoms are JSON; each of the last line is a list in
+JSON, and source_first_frame the number in all files of the first frame of each."""
+
+DIGEST = "attributes_sha256"
+"""Root attribute with the digest of those."""
 
 
 class Column(NamedTuple):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import h5py
 
-from forgefield.data.store.layout import FORMAT_VERSION, columns
+from forgefield.data.store.checksums import attributes_digest
+from forgefield.data.store.layout import DIGEST, FORMAT_VERSION, columns
 from forgefield.data.targets import NUMBERS, Targets
 from forgefield.errors import UserError
 from forgefield.units import Units
@@ -58,7 +59,13 @@ def check_version(path: Path, attributes: dict[str, str]) -> None:
     if version is None:
         raise UserError(f"{path}: an HDF5 file, but not a forgefield store; make one with `forgefield convert`")
     if version != FORMAT_VERSION:
-        raise UserError(f"{path}: store format {version}, this version reads {FORMAT_VERSION}; {AGAIN}")
+        again = f"convert it again with `forgefield convert --dataset {attributes.get('dataset', 'NAME')}`"
+        raise UserError(f"{path}: store format {version}, this version reads {FORMAT_VERSION}; {again}")
+
+
+def check_attributes(path: Path, attributes: dict[str, str]) -> None:
+    if attributes.get(DIGEST) != attributes_digest(attributes):
+        raise UserError(f"{path}: attributes damaged, or changed after they were written; {AGAIN}")
 
 
 def read_units(path: Path, attributes: dict[str, str]) -> Units:

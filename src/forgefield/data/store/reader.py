@@ -15,6 +15,7 @@ from forgefield.data.store.layout import columns
 from forgefield.data.store.opening import (
     AGAIN,
     DAMAGES,
+    check_attributes,
     check_datasets,
     check_version,
     damaged,
@@ -68,11 +69,12 @@ class Store:
             raise
 
     def _check(self, targets: Targets) -> None:
-        self.attributes = {key: str(value) for key, value in self._file.attrs.items()}
+        self.attributes = {key: _text(value) for key, value in self._file.attrs.items()}
         check_version(self.path, self.attributes)
         self.has_virial = "virial" in self._file
         check_datasets(self.path, self._file, self.has_virial)
         self.units = read_units(self.path, self.attributes)
+        check_attributes(self.path, self.attributes)
         self._factors = self.units.factors(Units())  # to eV and Å
         self._length, self.max_atoms = self._file["species"].shape
         keys = [key for key in columns(self.max_atoms, self.has_virial) if key != UNUSED]
@@ -176,3 +178,7 @@ class Store:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _text(attribute: object) -> str:
+    return attribute.decode() if isinstance(attribute, bytes) else str(attribute)

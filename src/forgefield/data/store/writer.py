@@ -9,15 +9,16 @@ import h5py
 import numpy as np
 
 import forgefield
-from forgefield.data.store.checksums import RowChecksums
-from forgefield.data.store.layout import FORMAT_VERSION, columns
+from forgefield.data.store.checksums import RowChecksums, attributes_digest
+from forgefield.data.store.layout import DIGEST, FORMAT_VERSION, columns
 from forgefield.data.structures import Structure
 from forgefield.errors import MachineError
 from forgefield.files import atomic_file
 from forgefield.units import Units
 
-# Datasets in one piece, each at a multiple of 64 bytes, are read fastest; docs/performance.md has the figures.
-ALIGNMENT = {"alignment_threshold": 1, "alignment_interval": 64}
+# Datasets in one piece, each at a multiple of 64 bytes, are read fastest; docs/performance.md has the figures. From
+# version 1.10 on HDF5 has checksums of what describes the datasets; in older files damage there can make it hang.
+FILE = {"alignment_threshold": 1, "alignment_interval": 64, "libver": ("v110", "v110")}
 
 
 class StoreWriter:
@@ -56,7 +57,7 @@ class StoreWriter:
     def __enter__(self) -> "StoreWriter":
         with _disk_faults(self.path), ExitStack() as stack:
             self._temporary = stack.enter_context(atomic_file(self.path))
-            self._file = stack.enter_context(h5py.File(self._temporary, "w", **ALIGNMENT))
+            self._file = stack.enter_context(h5py.File(self._temporary, "w", **FILE))
             self._create()
             self._stack = stack.pop_all()
         return self
@@ -83,7 +84,9 @@ class StoreWriter:
             "units": self._units.to_json(),
             "created_by": f"forgefield {forgefield.__version__}",
         }
-        self._file.attrs.update({**self._attributes, **own})
+        attributes = {**self._attributes, **own}
+        for key, text in {**attributes, DIGEST: attributes_digest(attributes)}.items():
+            _write_attribute(self._file, key, text)
         self._file.flush()
         _reserve(self._file.id.get_vfd_handle(), self._file.id.get_filesize())
 
@@ -124,15 +127,23 @@ class StoreWriter:
         }
         for i, s in enumerate(structures):
             values["species"][i, : len(s)] = s.numbers
-            values["R"][i, : len(s)] = s.positions * factors.length
+            values["R"][i, : len(s)] = s.positions
             if s.forces is not None:
-                values["F"][i, : len(s)] = s.forces * factors.forces
+                values["F"][i, : len(s)] = s.forces
+        values["R"] *= factors.length
+        values["F"] *= factors.forces
         if self._has_virial:
             zero = np.zeros((3, 3))
             virials = [zero if s.virial is None else s.virial for s in structures]
             values["virial"] = np.array(virials) * factors.virial
             values["virial_weight"] = np.array([0.0 if s.virial is None else s.virial_weight for s in structures])
         return values
+
+
+def _write_attribute(file: h5py.File, key: str, text: str) -> None:
+    """Of fixed length: texts of variable length lie in a heap without checksum, damage to which can make HDF5 hang."""
+    content = text.encode()
+    file.attrs.create(key, content or b"\0", dtype=h5py.string_dtype("utf-8", max(1, len(content))))
 
 
 def _reserve(file: int, size: int) -> None:
