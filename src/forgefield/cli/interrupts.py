@@ -26,7 +26,8 @@ def interruptible(standing: Callable[[], str], speaks: bool) -> Iterator[None]:
     said = threading.Event()
 
     def watch() -> None:
-        number = reads.recv(1)
+        with reads:
+            number = reads.recv(1)
         if not number:
             return
         if speaks:

@@ -9,6 +9,7 @@ from typing import Any
 
 from forgefield.config import Config, ModelConfig, RunConfig
 from forgefield.data.convert import dataset_files
+from forgefield.data.plans import check_full_batch
 from forgefield.data.store import Store
 from forgefield.errors import UserError
 from forgefield.models.inference import Engine, fastest_engine
@@ -35,6 +36,9 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
         data = beside.submit(_prepare_data, record, config, run, paths)
         _prepare_model(record, config, run, paths)
         data.result()
+    if run.training.drop_last:
+        with Store(paths.data / "train.h5") as train:
+            check_full_batch(len(train), run.step_batch)
     if "statistics" not in paths.given:
         train = paths.data / "train.h5"
         made = made_from(run.statistics, [train, *(paths.model / name for name in WEIGHTS)])

@@ -45,6 +45,23 @@ def quiet_mace() -> Iterator[None]:
             os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = before
 
 
+@contextmanager
+def not_scripted() -> Iterator[None]:
+    """Let e3nn leave its generated code as it is: TorchScript takes as long as all else, and the code is no faster.
+
+    Not where a model trains in mixed precision, which only TorchScript handles in all of this code.
+    """
+    with quiet_mace():
+        from e3nn import get_optimization_defaults, set_optimization_defaults
+
+    before = get_optimization_defaults()
+    set_optimization_defaults(jit_script_fx=False)
+    try:
+        yield
+    finally:
+        set_optimization_defaults(**before)
+
+
 def load_pickle(path: Path) -> torch.nn.Module:
     """Unpickle a ``.model`` file. This can run any code in it: call it only for a file that the user trusts.
 

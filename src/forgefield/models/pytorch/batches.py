@@ -1,6 +1,7 @@
 """Energies, forces and virials of a batch in PyTorch."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -19,7 +20,8 @@ class TorchBatches:
     def __init__(self, potential: Potential, dtype: np.dtype, wanted: Wanted) -> None:
         self.potential, self.dtype, self.wanted = potential, dtype, wanted
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        model = torch_model(potential, getattr(torch, dtype.name))
+        with _quickly_built(potential):
+            model = torch_model(potential, getattr(torch, dtype.name))
         self._model = model.to(self._device).eval().requires_grad_(False)
 
     def __call__(self, structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Computed:
@@ -30,6 +32,14 @@ class TorchBatches:
                 return Computed(_float64(self._model.energies(graph)), None, None)
         predicted = self._model(graph, self.wanted == "virial")
         return Computed(*(None if x is None else _float64(x) for x in predicted))
+
+
+def _quickly_built(potential: Potential) -> AbstractContextManager[None]:
+    if potential.architecture != "mace":
+        return nullcontext()
+    from forgefield.models.mace.torch_reference import not_scripted
+
+    return not_scripted()
 
 
 def _float64(values: torch.Tensor) -> np.ndarray:

@@ -1,14 +1,11 @@
 """mace-torch's model behind this engine's interface."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 
 from forgefield.models.mace.torch_autocast import without_autocast
 from forgefield.models.mace.torch_blocks import speed_up
 from forgefield.models.mace.torch_exchange import to_torch
-from forgefield.models.mace.torch_reference import exact_forces, quiet_mace
+from forgefield.models.mace.torch_reference import exact_forces
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.building import default_dtype
 from forgefield.models.pytorch.graphs import TorchGraph
@@ -23,8 +20,7 @@ class MaceModel(torch.nn.Module):
 
     def __init__(self, potential: Potential, dtype: torch.dtype) -> None:
         super().__init__()
-        with _not_scripted():
-            self.network = exact_forces(to_torch(potential, dtype))
+        self.network = exact_forces(to_torch(potential, dtype))
         speed_up(self.network)
         for block in (*(p.symmetric_contractions for p in self.network.products), *self.network.readouts):
             # with autocast the first ones would fail, and energies be added up in bfloat16
@@ -47,20 +43,6 @@ class MaceModel(torch.nn.Module):
     def potential_parameters(self) -> dict[str, torch.nn.Parameter]:
         own = dict(self.network.named_parameters())
         return {name: own[name] for name in self._names}
-
-
-@contextmanager
-def _not_scripted() -> Iterator[None]:
-    """Let e3nn leave its generated code as it is: TorchScript takes as long as all else, and the code is no faster."""
-    with quiet_mace():
-        from e3nn import get_optimization_defaults, set_optimization_defaults
-
-    before = get_optimization_defaults()
-    set_optimization_defaults(jit_script_fx=False)
-    try:
-        yield
-    finally:
-        set_optimization_defaults(**before)
 
 
 def _inputs(graph: TorchGraph, n_elements: int) -> dict[str, torch.Tensor]:
