@@ -15,6 +15,7 @@ class Package(NamedTuple):
 GROUPS: dict[str, tuple[Package, ...]] = {
     "base": (
         Package("ase", "ase"),
+        Package("filelock", "filelock"),
         Package("h5py", "h5py"),
         Package("matplotlib", "matplotlib"),
         Package("numpy", "numpy"),
@@ -42,6 +43,7 @@ GROUPS: dict[str, tuple[Package, ...]] = {
         Package("snakemake", "snakemake"),
         Package("snakemake-executor-plugin-slurm", "snakemake_executor_plugin_slurm"),
     ),
+    "formats": (Package("ase-db-backends", "ase_db_backends"), Package("dpdata", "dpdata")),
 }
 
 
