@@ -26,30 +26,13 @@ def environment(monkeypatch):
     """Gives this process an environment with nothing of a launcher's but what is given."""
 
     def give(**names):
-        devices = ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")
-        for name in (*devices, processes.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
+        for name in ("CUDA_VISIBLE_DEVICES", processes.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
         for name, value in names.items():
             monkeypatch.setenv(name, value)
 
     return give
-
-
-@pytest.mark.parametrize(
-    ("names", "jax_sees"),
-    [
-        ({"LOCAL_RANK": "1"}, "1"),
-        ({"SLURM_LOCALID": "3"}, "3"),
-        ({"LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "4,7"}, "1"),  # counted among those
-        ({"LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "7"}, "0"),  # the launcher has chosen
-    ],
-)
-def test_jax_in_a_process_of_fabric_sees_the_gpu_of_that_process(environment, names, jax_sees):
-    environment(**names)
-    launch.join(run_config("backend=fabric", "devices=2"))
-    assert os.environ["JAX_CUDA_VISIBLE_DEVICES"] == jax_sees
-    assert os.environ.get("CUDA_VISIBLE_DEVICES") == names.get("CUDA_VISIBLE_DEVICES")
 
 
 def test_a_rank_of_mpi_sees_its_own_gpu(environment):

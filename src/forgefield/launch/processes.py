@@ -69,14 +69,11 @@ def join(config: RunConfig) -> None:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     if config.parallelism == "mpi":
         os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[rank] if "," in visible else visible or str(rank)
-    elif config.backend == "fabric":
-        # PyTorch's processes see all GPUs, and each takes its own; JAX, which evaluates MACE, would take all
-        os.environ["JAX_CUDA_VISIBLE_DEVICES"] = str(rank % len(visible.split(",")) if visible else rank)
     elif COORDINATOR in os.environ:
         import jax
 
         jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
-    elif int(os.environ.get(SRUN_COUNT, "1")) > 1:
+    elif config.backend == "jax" and int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
         jax.distributed.initialize(local_device_ids=list(range(config.devices)))
