@@ -15,7 +15,7 @@ sys.path.insert(0, SOURCE)
 from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
-from forgefield.errors import UserError, reported_errors
+from forgefield.errors import reported_errors
 from forgefield.models.plugin.code import code_files
 
 # A rule's `python` is the one that runs snakemake; a conda environment goes before it.
@@ -34,10 +34,11 @@ with reported_errors():
     CONFIG = load_config(config, folder=os.path.dirname(workflow.configfiles[-1]))
     RUNS = {name: CONFIG.run(name) for name in CONFIG.run_names}
     for name, run in RUNS.items():
-        if run.output_path:
-            raise UserError(
-                f"output_path: {run.output_path} is for `forgefield train`, and the workflow puts run {name} into"
-                f" results/runs/{name}; remove output_path"
+        if run.output_path and workflow.is_main_process:
+            print(
+                f"output_path: {run.output_path} is for `forgefield train`; the workflow puts run {name} into"
+                f" results/runs/{name}",
+                file=sys.stderr,
             )
 
 # The splits that every run evaluates: output files cannot differ between the runs of one rule.
@@ -130,7 +131,7 @@ def statistics_of(wildcards):
 
 
 def plots():
-    """What a call of snakemake without targets makes: the parity plots of every run."""
+    """The pictures of every run."""
     return expand(
         "results/runs/{run}/parity_{quantity}.{picture}",
         run=RUNS,

@@ -22,6 +22,7 @@ from forgefield.cli.options import (
     ZeroShot,
     load_run,
 )
+from forgefield.cli.output import AsJson, stdout_to_stderr
 from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
 from forgefield.config import Config, RunConfig
 from forgefield.errors import UserError
@@ -57,12 +58,19 @@ def evaluate(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
+    from forgefield.launch import is_first
+
     whole, settings = load_run(words, config, run, overrides)
     if data is None:
         _require_test_data(whole, settings)
-    _do(_evaluate, whole, settings, _paths(settings, data, model, statistics, output))
+    paths = _paths(settings, data, model, statistics, output)
+    with stdout_to_stderr() if as_json else nullcontext():
+        _do(_evaluate, whole, settings, paths)
+    if as_json and is_first():
+        print((paths.output / "metrics.json").read_text(encoding="utf-8"), end="")
 
 
 def plot(

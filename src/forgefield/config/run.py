@@ -42,7 +42,7 @@ class RunKeys(Section):
     output_path: str | None = None
     """Directory of the run, in which `forgefield train` also converts the data, imports the model and computes the
     statistics; for several nodes on a file system that all of them share. Not given: the stages do that, and the run
-    is in `results/runs/NAME`. The workflow has its own place for everything."""
+    is in `results/runs/NAME`. The workflow has its own place for everything, and says so."""
 
     training: TrainingConfig = TrainingConfig()
     """Batches, optimizer, learning rate, loss and when to stop."""

@@ -13,6 +13,8 @@ from forgefield.doctor.processes import Probe, run_probe
 from forgefield.doctor.progress import RunningChecks
 from forgefield.doctor.report import report
 
+__all__ = ["RunningChecks", "diagnose", "report"]
+
 
 def diagnose(checks: RunningChecks) -> list[Finding]:
     """Check everything, the slow checks side by side.
@@ -35,8 +37,3 @@ def diagnose(checks: RunningChecks) -> list[Finding]:
         probes = {group: future.result() for group, future in futures.items()}
     found = [*judge_packages(probes), *programs]
     return [*found, *judge_devices(probes, found), *judge_methods(probes, found)]
-
-
-def run_doctor() -> None:
-    """Check this machine and print the report (``forgefield doctor``)."""
-    report(diagnose(RunningChecks()))

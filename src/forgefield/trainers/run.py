@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +16,9 @@ from forgefield.config import RunConfig
 from forgefield.data.processes import Processes
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
-from forgefield.files import atomic_file, sha256_of
+from forgefield.files import atomic_file, sha256_of, write_json
 from forgefield.models.potential import Potential, load_potential, save_potential
+from forgefield.provenance import provenance
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
 from forgefield.trainers.checkpoints import set_aside_if_changed
@@ -38,9 +40,10 @@ def train_run(
 ) -> None:
     """Train, or continue from the last checkpoint, and write the run's directory.
 
-    Writes ``config.yaml``, ``history.csv``, ``checkpoints/`` and, when training is done, ``model/`` with the parameters
-    of the epoch with the lowest validation loss. Where checkpoints of other settings or data are found, they are moved
-    to ``checkpoints-before/`` and training starts anew. A run that is complete only writes its results again.
+    Writes ``config.yaml``, ``history.csv``, ``checkpoints/`` and, when training is done, ``provenance.json`` and
+    ``model/`` with the parameters of the epoch with the lowest validation loss. Where checkpoints of other settings or
+    data are found, they are moved to ``checkpoints-before/`` and training starts anew. A run that is complete only
+    writes its results again.
 
     Args:
         config: of the run.
@@ -80,6 +83,7 @@ def train_run(
             trainer.train(config.training.epochs)
             if processes.index == 0:
                 save_potential(_trained(potential, trainer), output / "model")
+                write_json(output / "provenance.json", _provenance(config, trainer, fingerprint))
         except OSError as error:
             raise MachineError(f"{error}; repair this and run again: training continues from {checkpoints}") from None
 
@@ -121,6 +125,22 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
         "trained": {"epoch": trainer.best_epoch, "parameters": "of the lowest validation loss"},
     }
     return replace(potential, parameters=trainer.best_params, pretrained=True, source=source)
+
+
+def _provenance(config: RunConfig, trainer: EpochTrainer, fingerprint: dict[str, Any]) -> dict[str, Any]:
+    """By what, from what and in which time a run was trained."""
+    rows = trainer.history
+    return provenance(config.backend) | {
+        "sha256": {
+            name: value for name, value in fingerprint.items() if name.startswith(("data/", "model/", "statis"))
+        },
+        "trained": {
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "epochs": len(rows),
+            "best_epoch": trainer.best_epoch,
+            "seconds": round(sum(row["seconds"] for row in rows), 3),
+        },
+    }
 
 
 def _write_config(config: RunConfig, path: Path) -> None:
