@@ -13,7 +13,12 @@ rule evaluate:
         weights="results/runs/{run}/model/weights.safetensors",
     output:
         expand("results/runs/{{run}}/predictions_{split}.h5", split=SPLITS),
-        metrics="results/runs/{run}/metrics.json",
+        metrics=report(
+            "results/runs/{run}/metrics.json",
+            caption="../report/metrics.rst",
+            category="Errors",
+            subcategory="{run}",
+        ),
     log:
         "results/logs/evaluate/{run}.log",
     benchmark:

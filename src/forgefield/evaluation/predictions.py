@@ -85,7 +85,7 @@ def _checked_length(path: Path, file: h5py.File, names: Sequence[str]) -> int:
     shapes = {name: file[name].shape if isinstance(file.get(name), h5py.Dataset) else None for name in names}
     n, most = (file["species"].shape if isinstance(file.get("species"), h5py.Dataset) else (0, 0))[:2]
     for name, shape in shapes.items():
-        expected = (n, *_tails(most).get(name.rpartition("/")[2], ()))
+        expected = (n, *(_tails(most) | {"species": (most,)}).get(name.rpartition("/")[2], ()))
         if shape != expected:
             raise UserError(f"{path}: {name} has shape {shape}, expected {expected}; {AGAIN}")
     return n
