@@ -52,7 +52,10 @@ class HDF5ParallelDataLoader(BatchLoader):
 
     Args:
         path: the store.
-        neighbors, batch, targets, settings: see :class:`~forgefield.data.loaders.BatchLoader`.
+        neighbors: see :class:`~forgefield.data.loaders.BatchLoader`.
+        batch: likewise.
+        targets: likewise.
+        **settings: likewise.
 
     Raises:
         UserError: no such file, not a store, datasets of unequal length, or one of ``targets`` is not there.

@@ -51,7 +51,8 @@ class ForceMatching(JaxTrainer):
             ``strain``), which gives (B, ...) of a packed batch, or (...) of one structure. Their labels are datasets
             (N, ...) at the root of the store or values in ``extra`` under the same names, in units of their own; an
             absent one may be NaN with the weight 0.
-        loss, huber_delta: the penalty, see :class:`~forgefield.trainers.losses.Loss`.
+        loss: the penalty, see :class:`~forgefield.trainers.losses.Loss`.
+        huber_delta: of the penalty ``huber``.
         ema: decay of the moving average of parameters, which is then what is validated and returned as best.
         early_stopping: stop after this many epochs without a lower validation loss.
         drop_last: leave out an incomplete last batch of each epoch.
