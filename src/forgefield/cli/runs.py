@@ -135,7 +135,7 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
     with only_one(paths.output), removed_on_error(paths.output), interruptible(standing, speaks=True):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
-            launch.start(run)
+            launch.start(run, paths.output)
         else:
             work(run, paths, None)
 

@@ -27,8 +27,12 @@ def predict(
     print(f"{output}: {n} structures, energies in eV, forces in eV/Å, stresses in eV/Å³")
 
 
-def doctor() -> None:
+def doctor(
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Check the Slurm cluster instead, and propose its keys.")
+    ] = False,
+) -> None:
     """Say what is installed here, and which engines and parallel methods can run."""
-    from forgefield.doctor import run_doctor
+    from forgefield.doctor import run_doctor, run_slurm_doctor
 
-    run_doctor()
+    run_slurm_doctor() if slurm else run_doctor()

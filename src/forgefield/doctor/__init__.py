@@ -12,6 +12,7 @@ from forgefield.doctor.packages import GROUPS
 from forgefield.doctor.processes import Probe, run_probe
 from forgefield.doctor.progress import RunningChecks
 from forgefield.doctor.report import report
+from forgefield.doctor.slurm import examine
 
 
 def diagnose(checks: RunningChecks) -> list[Finding]:
@@ -40,3 +41,10 @@ def diagnose(checks: RunningChecks) -> list[Finding]:
 def run_doctor() -> None:
     """Check this machine and print the report (``forgefield doctor``)."""
     report(diagnose(RunningChecks()))
+
+
+def run_slurm_doctor() -> None:
+    """Check the cluster, and print the report and the configuration's section for it (``forgefield doctor --slurm``)."""
+    findings, section = examine()
+    report(findings)
+    print(f"For config.yaml, or a run of yours:\n\n{section}")

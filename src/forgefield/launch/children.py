@@ -5,19 +5,28 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 class Child(subprocess.Popen):
-    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux)."""
+    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux).
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str], end: signal.Signals) -> None:
+    Args:
+        command, environment: of the process.
+        end: the signal.
+        output: the file that it writes to; None: where its parent does.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, output: TextIO | None = None
+    ) -> None:
         self._end = end
-        super().__init__(command, env=environment, preexec_fn=self._end_with_parent)
+        super().__init__(command, env=environment, stdout=output, stderr=output, preexec_fn=self._end_with_parent)
 
     def terminate(self) -> None:
         self.send_signal(self._end)
@@ -27,11 +36,19 @@ class Child(subprocess.Popen):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, self._end)
 
 
-def wait(children: Sequence[Child], failure: Path) -> int:
-    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
+def wait(children: Sequence[Child], failure: Path, meanwhile: Callable[[], object] = lambda: None) -> int:
+    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0.
+
+    Args:
+        children: the processes.
+        failure: the file that the first one that fails leaves.
+        meanwhile: called again and again, and once before any is ended.
+    """
     try:
         while None in (codes := [child.poll() for child in children]) and not any(codes) and not failure.exists():
+            meanwhile()
             time.sleep(POLL_SECONDS)
+        meanwhile()
         return next((code for code in codes if code), 0)
     finally:
         _end(children)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from forgefield.errors import MachineError, UserError
-from forgefield.launch.processes import FAILURE
+from forgefield.launch.processes import FAILURE, RANK_LOGS, rank
+from forgefield.launch.rank_logs import last_lines
 
 GRACE_SECONDS = 5.0
 
@@ -39,6 +40,9 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
         print(f"{trace}error: {line}", file=sys.stderr, flush=True)
     else:
         own = Path(f"{path}.{os.getpid()}")
+        if code != UserError.exit_code and RANK_LOGS in os.environ:
+            print(trace, file=sys.stderr, flush=True)
+            trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"
         own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
         # the first one is the cause, others may follow from it
         with suppress(FileExistsError):
@@ -49,7 +53,18 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     os._exit(code)
 
 
-def report(failure: Path) -> NoReturn:
-    found = json.loads(failure.read_text())
-    print(found["trace"], end="", file=sys.stderr, flush=True)
-    raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])
+def raise_failure(code: int, failure: Path) -> None:
+    """Report that a process has failed, if one has.
+
+    Args:
+        code: with which the first one ended, or what has started it.
+        failure: the file that the first one that failed has left.
+    """
+    # whoever loses its connection to a process that was killed reports that too
+    if failure.exists() and code >= 0:
+        found = json.loads(failure.read_text())
+        print(found["trace"], end="", file=sys.stderr, flush=True)
+        raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])
+    if code:
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")
