@@ -56,9 +56,9 @@ the workflow.
 
 ## On a cluster
 
-`snakemake --profile slurm` runs every stage as a job of Slurm. What jobs ask for is one section, which a run can override
-like any other; `forgefield doctor --slurm` proposes it for your cluster. Two nodes of four GPUs each, and the small stages
-in another partition:
+`snakemake --profile slurm` runs every stage as a job of Slurm. What jobs ask for is one section, which a run can
+override like any other; `forgefield doctor --slurm` proposes it for your cluster. Two nodes of four GPUs each, and the
+small stages in another partition:
 
 ```yaml
 devices: 4

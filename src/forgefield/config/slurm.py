@@ -15,8 +15,8 @@ def _gpus(value: Any) -> Any:
 
 
 class SlurmConfig(Section):
-    """What `snakemake --profile slurm` asks Slurm for ([docs/slurm.md](../docs/slurm.md)); nothing is computed anew when
-    it changes. `forgefield doctor --slurm` proposes it for the cluster that it is started on."""
+    """What `snakemake --profile slurm` asks Slurm for ([docs/slurm.md](../docs/slurm.md)); nothing is computed anew
+    when it changes, but for `launcher`. `forgefield doctor --slurm` proposes it for the cluster it is started on."""
 
     account: str | None = None
     """Account that all jobs are charged to. Not given: the user's default."""

@@ -44,7 +44,7 @@ def run_doctor() -> None:
 
 
 def run_slurm_doctor() -> None:
-    """Check the cluster, and print the report and the configuration's section for it (``forgefield doctor --slurm``)."""
+    """Check the cluster; print the report and the configuration's section for it (``forgefield doctor --slurm``)."""
     findings, section = examine()
     report(findings)
     print(f"For config.yaml, or a run of yours:\n\n{section}")

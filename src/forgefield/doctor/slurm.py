@@ -17,7 +17,7 @@ MOST_HOURS, USUAL_MB, LEAST_MB = 24.0, 8000, 800
 
 
 class Partition(NamedTuple):
-    """Equal nodes of a partition: cores, MB of memory and GPUs of each, and the time limit in hours, if there is one."""
+    """Equal nodes of a partition: cores, MB of memory and GPUs of each, and the time limit in hours, if any."""
 
     name: str
     is_default: bool

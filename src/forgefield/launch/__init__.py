@@ -2,9 +2,9 @@
 
 A training of several processes on one machine begins as one, which starts itself several times and waits: by ``mpirun``
 for ``parallelism: mpi``, directly for JAX's and PyTorch's processes. In a Slurm job that is large enough for them, it
-starts them on the job's nodes by ``srun`` or ``mpirun``; the user's own ``srun``, ``mpirun`` or ``torchrun`` will do, too.
-Whichever of them fails first leaves its message in a file; the waiting process then ends them all and reports it as if
-it had failed itself.
+starts them on the job's nodes by ``srun`` or ``mpirun``; the user's own ``srun``, ``mpirun`` or ``torchrun`` will do,
+too. Whichever of them fails first leaves its message in a file; the waiting process then ends them all and reports it
+as if it had failed itself.
 """
 
 from forgefield.launch.failures import ended_together

@@ -72,7 +72,7 @@ def join(config: RunConfig) -> None:
 
 
 def _name_this_machine(coordinator: str) -> None:
-    """Tell JAX's collectives of CPUs the address of this machine, where its name is none, as on some nodes of clusters."""
+    """Tell JAX's collectives of CPUs the address of this machine, where its name leads nowhere."""
     with suppress(OSError):
         socket.getaddrinfo(socket.gethostname(), None)
         return

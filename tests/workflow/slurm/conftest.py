@@ -1,4 +1,4 @@
-"""A real Slurm with two nodes, and clones of the repository from whose root ``snakemake --profile slurm`` is started."""
+"""A real Slurm with two nodes, and clones of the repository, at whose root ``snakemake --profile slurm`` is started."""
 
 import json
 import os
