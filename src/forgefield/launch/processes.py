@@ -2,13 +2,14 @@
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
 
 # environment of the processes that are started here
-FAILURE, COORDINATOR = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR"
+FAILURE, COORDINATOR, STARTED = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR", "FORGEFIELD_STARTED"
 # by which launchers say how many processes they have started, which of all this one is, and which of those on its node
 SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
@@ -29,6 +30,11 @@ def process_count(config: RunConfig) -> int:
 def is_started(config: RunConfig) -> bool:
     """Whether this process is one of several that were started together, here or by the user's own launcher."""
     return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in COUNTS[config.backend])
+
+
+def started() -> float:
+    """When the run began, in seconds since the epoch, which the process that has started this one knows."""
+    return float(os.environ.get(STARTED, time.time()))
 
 
 def is_first() -> bool:
