@@ -103,6 +103,6 @@ class JaxEngine:
         while int(self._state.step) - before < steps:
             epoch = (int(self._state.step) // len(self._loader)) % EPOCHS
             steps = train_steps(self._train_step, self._state, self._loader, epoch, self._parallel, Watch())
-            for self._state, _ in steps:  # noqa: B007
+            for self._state, _ in steps:
                 pass
         return int(self._state.step) - before

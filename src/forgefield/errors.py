@@ -55,8 +55,7 @@ PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EP
 
 @contextmanager
 def reported_errors() -> Iterator[None]:
-    """Turn a :class:`UserError`, a :class:`MachineError`, a :class:`StoppedError` or a file that cannot be used into one
-    line and exit code.
+    """Turn the errors of this file, or of a file that cannot be used, into one line and exit code.
 
     A fault of the operating system that names no file, such as a broken pipe, rises: no other path would mend it.
     """

@@ -68,7 +68,10 @@ def test_what_is_harmless_is_noted(check, capsys):
     ("kind", "words"),
     [
         ("constant", "the same training as of 9 epochs in one go"),
-        ("cosine", "from here on the learning rate is that of 9 epochs, but the first 7 steps were made with that of 5"),
+        (
+            "cosine",
+            "from here on the learning rate is that of 9 epochs, but the first 7 steps were made with that of 5",
+        ),
     ],
 )
 def test_more_epochs_continue_with_the_schedule_of_the_longer_training(check, capsys, kind, words):

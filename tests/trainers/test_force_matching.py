@@ -16,8 +16,8 @@ from forgefield.data.store import Store, StoreWriter
 from forgefield.errors import UserError
 from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
-from forgefield.trainers.record import Place
 from forgefield.trainers.optimizers import optimizer, schedule
+from forgefield.trainers.record import Place
 from forgefield.units import Units
 
 

@@ -31,7 +31,6 @@ configure_jax(precision=options.precision)
 
 from conftest import make_labelled  # noqa: E402
 from pair_potential import NEIGHBORS, START, arrays, dipole_template, morse_template, with_dipoles  # noqa: E402
-
 from scripted import Scripted  # noqa: E402
 
 from forgefield.errors import StoppedError  # noqa: E402

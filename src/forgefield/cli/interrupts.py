@@ -1,4 +1,4 @@
-"""What signals do to a run: they ask a training to end, and end anything else with one line that says where it stands."""
+"""What signals do to a run: they ask a training to end, and end anything else with a line on where it stands."""
 
 import os
 import signal

@@ -104,4 +104,3 @@ class Engine(ABC):
     @abstractmethod
     def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
         """Continue from :meth:`_arrays`, read from ``path``; UserError where they do not fit."""
-

@@ -135,8 +135,8 @@ class SavedTrainer(Engine):
         """Restore the newest checkpoint in ``checkpoint_path``.
 
         Args:
-            allowed: keys of the fingerprint that may have changed. Where one has that decides the batches, the rest of an
-                epoch that was begun is of the new ones.
+            allowed: keys of the fingerprint that may have changed. Where one of these decides the batches, the rest of
+                an epoch that was begun is of the new ones.
 
         Returns:
             How far the training is, or None where there is no checkpoint.

@@ -56,8 +56,9 @@ class CheckpointWriter:
         """Have a checkpoint written soon.
 
         Args:
-            place, arrays, content: see :func:`~forgefield.trainers.checkpoints.save_checkpoint`; nothing of it may
-                change any more.
+            place: how far the training is.
+            arrays: see :func:`~forgefield.trainers.checkpoints.save_checkpoint`; they may not change any more.
+            content: likewise.
 
         Raises:
             OSError: one that was given before could not be written.

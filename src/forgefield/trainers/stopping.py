@@ -58,7 +58,7 @@ class Stop:
 
 
 def end_of_job() -> float | None:
-    """When the Slurm job that this process is in will be ended, in seconds since the epoch; None where it is in none."""
+    """When the Slurm job of this process will be ended, in seconds since the epoch; None where there is none."""
     if end := os.environ.get("SLURM_JOB_END_TIME"):
         return float(end)
     if (job := os.environ.get("SLURM_JOB_ID")) is None:

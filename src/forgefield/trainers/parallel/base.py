@@ -75,7 +75,7 @@ class Parallelism(ABC):
         """Compile ``local(state, part)`` on each device; the results have a leading axis over devices."""
 
     def batches(self, loader: BatchLoader, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
-        """This process's parts of the batches of an epoch, without the first ``start``, made ahead in the background."""
+        """This process's parts of the batches of an epoch, but for the first ``start``, made ahead in a thread."""
         with Prefetch(loader.epoch(epoch, start)) as batches:
             yield from batches
 
