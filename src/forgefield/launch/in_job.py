@@ -15,9 +15,10 @@ from forgefield.errors import MachineError, UserError
 from forgefield.files import make_directory
 from forgefield.launch.children import Child, wait
 from forgefield.launch.failures import raise_failure
-from forgefield.launch.processes import COORDINATOR, FAILURE, RANK_LOGS, process_count
+from forgefield.launch.processes import COORDINATOR, FAILURE, RANK_LOGS, STARTED, process_count
 from forgefield.launch.rank_logs import Followed, first_failed, last_lines, log_of
 from forgefield.launch.slurm import Job, address_of, free_port
+from forgefield.trainers.stopping import Stop
 
 # Open MPI refuses root unless told otherwise; other MPIs ignore these. Slurm's PMIx offers a kind of security that the
 # MPI of PyPI does not have, and that MPI says so at length.
@@ -26,7 +27,7 @@ FOR_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 PATIENCE = 1.0
 
 
-def start_in_job(config: RunConfig, job: Job, output: Path) -> None:
+def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop) -> None:
     """Start the processes on the nodes of a job, and wait for all of them; what each writes is in ``output/ranks``.
 
     Raises:
@@ -44,17 +45,19 @@ def start_in_job(config: RunConfig, job: Job, output: Path) -> None:
             said.copy()
             log.copy()
 
-        environment = _environment(config, job) | {FAILURE: str(failure.resolve()), RANK_LOGS: str(logs.resolve())}
+        own = {FAILURE: str(failure.resolve()), RANK_LOGS: str(logs.resolve()), STARTED: str(stop.started)}
+        environment = _environment(config, job) | own
         with open(messages, "w") as file:
             # both end all processes at SIGTERM
             command = [*_launcher(config, job), sys.executable, *sys.argv]
             launcher = Child(command, environment, signal.SIGTERM, output=file)
-        code = wait([launcher], failure, follow)
+        code = wait([launcher], failure, stop, follow)
         # before the launcher had to end the others
         before = said.text
         follow()
-        _report_lost(before, failure, logs)
-        raise_failure(code, failure)
+        if stop.reason is None:
+            _report_lost(before, failure, logs)
+        raise_failure(code, failure, stop)
 
 
 @contextmanager

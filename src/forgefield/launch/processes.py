@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,7 +12,7 @@ from forgefield.config import RunConfig
 from forgefield.launch.rank_logs import write_own
 
 # environment of the processes that are started here
-FAILURE, COORDINATOR = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR"
+FAILURE, COORDINATOR, STARTED = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR", "FORGEFIELD_STARTED"
 # directory of the logs of processes that are started in a Slurm job
 RANK_LOGS = "FORGEFIELD_RANK_LOGS"
 # by which launchers say how many processes they have started, which of all this one is, and which of those on its node
@@ -30,6 +31,11 @@ def process_count(config: RunConfig) -> int:
 def is_started(config: RunConfig) -> bool:
     """Whether this process is one of several that were started together, here or by the user's own launcher."""
     return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in COUNTS[config.backend])
+
+
+def started() -> float:
+    """When the run began, in seconds since the epoch, which the process that has started this one knows."""
+    return float(os.environ.get(STARTED, time.time()))
 
 
 def is_first() -> bool:
