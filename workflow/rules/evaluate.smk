@@ -27,10 +27,10 @@ rule evaluate:
         lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 16
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **RUN_JOB,
     params:
         settings=settings("evaluate", "{run}"),
+        processes=processes_of,
         data=lambda wildcards, input: os.path.dirname(input.data[0]),
         foundation=subpath(input.foundation, parent=True),
         directory=subpath(output.metrics, parent=True),

@@ -36,6 +36,7 @@ rule plot:
         "../../envs/workflow.yaml"
     threads: 1
     resources:
+        **SMALL_JOB,
         mem_mb=2000,
         runtime=60,
     params:

@@ -37,10 +37,10 @@ rule train:
         lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 16
     resources:
-        mem_mb=8000,
-        runtime=1440,
+        **RUN_JOB,
     params:
         settings=settings("train", "{run}"),
+        processes=processes_of,
         data=subpath(input.train, parent=True),
         model=subpath(input.weights, parent=True),
         directory=subpath(output.history, parent=True),

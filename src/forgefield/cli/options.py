@@ -55,6 +55,10 @@ ZeroShot = Annotated[
     ),
 ]
 Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
+AllowChanged = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY", help="A key that may differ from when the training began; can be repeated."),
+]
 
 
 def load(config: str | None, overrides: Sequence[str] | None) -> Config:

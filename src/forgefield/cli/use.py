@@ -33,12 +33,17 @@ def predict(
 
 def doctor(
     as_json: AsJson = False,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Check the Slurm cluster instead, and propose its keys.")
+    ] = False,
 ) -> None:
     """Say what is installed here, and which engines and parallel methods can run."""
-    from forgefield.doctor import RunningChecks, diagnose, report
+    from forgefield.doctor import RunningChecks, diagnose, examine, report
 
-    found = diagnose(RunningChecks())
+    found, section = examine() if slurm else (diagnose(RunningChecks()), "")
     if as_json:
         print(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
-    else:
-        report(found)
+        return
+    report(found)
+    if section:
+        print(f"For config.yaml, or a run of yours:\n\n{section}")

@@ -12,8 +12,9 @@ from forgefield.doctor.packages import GROUPS
 from forgefield.doctor.processes import Probe, run_probe
 from forgefield.doctor.progress import RunningChecks
 from forgefield.doctor.report import report
+from forgefield.doctor.slurm import examine
 
-__all__ = ["RunningChecks", "diagnose", "report"]
+__all__ = ["RunningChecks", "diagnose", "examine", "report"]
 
 
 def diagnose(checks: RunningChecks) -> list[Finding]:
