@@ -25,6 +25,7 @@ rule report:
         "../../envs/workflow.yaml"
     threads: 1
     resources:
+        **SMALL_JOB,
         mem_mb=4000,
         runtime=60,
     message:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import yaml
 
