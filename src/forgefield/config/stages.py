@@ -9,9 +9,10 @@ from forgefield.errors import UserError
 
 STAGES = ("convert", "import", "statistics", "train", "evaluate", "plot")
 
+DEVICES = {"backend": True, "parallelism": True, "devices": True, "n_nodes": True}
 RUN_STAGES: dict[str, dict[str, Any]] = {
-    "train": {"backend": True, "parallelism": True, "devices": True, "n_nodes": True, "training": True},
-    "evaluate": {"training": {"eval_batch", "kernels"}, "evaluation": True},
+    "train": {**DEVICES, "training": True},
+    "evaluate": {**DEVICES, "training": {"batch", "eval_batch", "kernels"}, "evaluation": True},
     "plot": {"plots": True},
 }
 """Keys of a run that a stage reads itself; what an earlier stage reads reaches it through that stage's files."""
