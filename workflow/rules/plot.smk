@@ -7,7 +7,7 @@ rule plot:
     """
     input:
         expand("results/runs/{{run}}/predictions_{split}.h5", split=SPLITS),
-        data=[dataset_of(f"{split}.h5") for split in ("train", "valid", "test")],
+        data=stores_of,
         metrics="results/runs/{run}/metrics.json",
         history="results/runs/{run}/history.csv",
     output:
