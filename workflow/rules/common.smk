@@ -129,6 +129,14 @@ def dataset_of(file):
     return lambda wildcards: f"results/datasets/{RUNS[wildcards.run].dataset}/{file}"
 
 
+def stores_of(wildcards):
+    """All splits of a run's dataset."""
+    dataset = RUNS[wildcards.run].dataset
+    return [
+        f"results/datasets/{dataset}/{split}.h5" for split in ("train", "valid", "test")
+    ]
+
+
 def statistics_of(wildcards):
     run = RUNS[wildcards.run]
     return f"results/statistics/{run.dataset}-{run.model}.json"

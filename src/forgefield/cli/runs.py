@@ -3,6 +3,7 @@
 The library is imported inside the functions, so that ``--help`` loads no engine.
 """
 
+import sys
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from functools import partial
@@ -81,14 +82,19 @@ def plot(
     words: Words = None,
     config: ConfigSource = None,
     run: RunName = None,
+    data: Data = None,
     output: Output = None,
     overrides: Overrides = None,
 ) -> None:
-    """Draw a run's parity plots as PNG and SVG."""
+    """Draw a run's parity plots, errors, learning curve and data as PNG and SVG."""
     from forgefield.evaluation.plots import plot_run
 
     _, settings = load_run(words, config, run, overrides)
-    for path in plot_run(output or run_directory(settings), settings.plots):
+    root = output or run_directory(settings)
+    data = data or (dataset_directory(settings.dataset) if settings.output_path is None else root / "data")
+    if not data.exists():
+        print(f"{data}: not there, so no data_overview; give --data", file=sys.stderr)
+    for path in plot_run(root, settings.plots, data if data.exists() else None):
         print(path)
 
 
@@ -203,7 +209,7 @@ def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None", 
     from forgefield.trainers.runtime import configure_jax
 
     if fastest_engine(run.backend) == "jax":
-        configure_jax(precision="float64")
+        configure_jax(precision="float64", devices=run.local_devices)
     evaluate_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
     if processes is None or processes.index == 0:
         print_summary(paths.output)

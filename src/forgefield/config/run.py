@@ -79,6 +79,11 @@ class RunConfig(RunKeys):
         return self.devices * self.n_nodes
 
     @property
+    def local_devices(self) -> int:
+        """Devices of each process: one, but with JAX's own collectives all of a node."""
+        return self.devices if self.backend == "jax" and self.parallelism != "mpi" else 1
+
+    @property
     def step_batch(self) -> int:
         """Structures per optimizer step: ``training.batch``, rounded up where all processes have the same number."""
         training = self.training

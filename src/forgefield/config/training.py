@@ -83,7 +83,7 @@ class TrainingConfig(Section):
     number, it is rounded up."""
 
     eval_batch: PositiveInteger = 32
-    """Structures at once in validation and evaluation; changes speed and memory, not results."""
+    """Structures at once in validation, and on each device in evaluation; changes speed and memory, not results."""
 
     batching: Literal["fixed", "dynamic"] | None = None
     """`fixed`: the same number of structures in every batch; `dynamic`: about the same number of atoms and of neighbor
