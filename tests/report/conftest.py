@@ -13,6 +13,7 @@ from PIL import Image
 
 from forgefield.data.store import StoreWriter
 from forgefield.data.structures import Structure
+from forgefield.evaluation.metrics_file import FORMAT
 from forgefield.evaluation.predictions import create_predictions, write_rows
 from forgefield.files import write_json
 from forgefield.units import Units
@@ -69,7 +70,10 @@ def _metrics(n: int, atoms: int, scale: float) -> dict:
         counts = {name: 3 * atoms if name == "forces" else n for name in QUANTITIES}
         return {name: errors(counts[name], scale * size * 0.1) for name in QUANTITIES}
 
-    return {"units": {}, "splits": {"test": {variant: of_variant(size) for variant, size in VARIANTS.items()}}}
+    parts = {"element": {}, "composition": {}, "compositions_left_out": 0, "size": {}, "file": {}}
+    bootstrap = {"level": 0.95, "resamples": 1, "blocks": 1}
+    head = {"format": FORMAT, "units": {}, "bootstrap": bootstrap, "parts": {"test": parts}}
+    return head | {"splits": {"test": {variant: of_variant(size) for variant, size in VARIANTS.items()}}}
 
 
 def _write_store(path: Path, n: int) -> None:

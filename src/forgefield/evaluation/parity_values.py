@@ -50,16 +50,17 @@ class ParityValues:
 
     Attributes:
         label: of the axes.
+        baseline: (N,) that fit, eV, which is not shown; None for other quantities.
     """
 
     def __init__(self, predictions: Path, quantity: Quantity) -> None:
         self._path, self._quantity, self.label = predictions, quantity, quantity.label
-        self._baseline = None
+        self.baseline = None
         if quantity.column == "energy":
             contents = read_contents(predictions)
             reference, _ = read_energies(predictions, "reference")
             fit = composition_fit(reference, contents.composition, contents.counts)
-            self._baseline = (contents.counts @ fit)[contents.composition]
+            self.baseline = (contents.counts @ fit)[contents.composition]
             several = len(np.unique(contents.composition[~np.isnan(reference)])) > 1
             self.label += " − composition fit" if several else " − mean reference"
 
@@ -70,8 +71,8 @@ class ParityValues:
         for rows in read_rows(self._path, names):
             values = rows[names[1]], rows[names[2]]
             n_atoms = rows["n_atoms"]
-            if self._baseline is not None:
-                baseline = self._baseline[start : start + len(n_atoms)]
+            if self.baseline is not None:
+                baseline = self.baseline[start : start + len(n_atoms)]
                 values = tuple((energies - baseline) / n_atoms for energies in values)
             elif self._quantity.column == "forces":
                 atoms = real_atoms(n_atoms, values[0].shape[1])

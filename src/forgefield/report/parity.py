@@ -22,7 +22,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from forgefield.evaluation.parity import QUANTITIES, Quantity
+from forgefield.evaluation.parity_values import QUANTITIES, Quantity
 from forgefield.evaluation.summary import VARIANTS
 from forgefield.report.points import Points
 from forgefield.report.shown import Shown
@@ -69,7 +69,7 @@ class _Panels:
         self._ranges = [Range1d(0, 1), Range1d(0, 1)]
         self._details = Div(text=f"<p>{HELP}</p>", width=280)
         self._known = {
-            "stores": [ColumnDataSource(_compact(s.points, quantity)) for s in shown],
+            "stores": [ColumnDataSource(_compact(s.points)) for s in shown],
             "tables": [ColumnDataSource(s.structures.columns) for s in shown],
             "formulas": [s.structures.formulas for s in shown],
             "files": [s.structures.files for s in shown],
@@ -101,8 +101,8 @@ class _Panels:
             output_backend="webgl",
             tools="pan,wheel_zoom,box_zoom,reset,save",
             active_scroll="wheel_zoom",
-            x_axis_label=f"reference {quantity.label} ({quantity.unit})",
-            y_axis_label=f"predicted {quantity.label} ({quantity.unit})",
+            x_axis_label=f"reference {self._shown[0].label} ({quantity.unit})",
+            y_axis_label=f"predicted {self._shown[0].label} ({quantity.unit})",
         )
         plot.toolbar.logo = None
         plot.add_layout(Slope(gradient=1, y_intercept=0, line_color="#555555", line_width=1))
@@ -116,11 +116,10 @@ class _Panels:
         return plot
 
 
-def _compact(points: Points, quantity: Quantity) -> dict[str, np.ndarray]:
+def _compact(points: Points) -> dict[str, np.ndarray]:
     """Numbers in as few bytes as a plot needs."""
-    center = points.mean if quantity.centered else 0.0
     return {
-        name: values.astype(COLUMNS[name]) if name in COLUMNS else (values - center).astype(np.float32)
+        name: values.astype(COLUMNS[name]) if name in COLUMNS else values.astype(np.float32)
         for name, values in points.columns.items()
     }
 

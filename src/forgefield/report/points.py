@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from forgefield.evaluation.parity import Quantity
+from forgefield.evaluation.parity_values import Quantity
 from forgefield.evaluation.predictions import read_rows, real_atoms
 
 Columns = dict[str, np.ndarray]
@@ -21,35 +21,37 @@ class Points:
             component of forces, 3 row + column of stresses, else 0), ``element`` (atomic number, 0 where it is no
             atom's), ``reference``, and the prediction of each variant, in eV and Å.
         total: how many points there are in all.
-        mean: of all their references.
     """
 
     columns: Columns
     total: int
-    mean: float
 
 
-def choose_points(predictions: Path, quantity: Quantity, variants: Sequence[str], most: int) -> Points:
+def choose_points(
+    predictions: Path, quantity: Quantity, variants: Sequence[str], most: int, baseline: np.ndarray | None = None
+) -> Points:
     """At most ``most`` points, the same ones each time, in the order of the file; a tenth have the largest errors.
 
-    Memory is for a few times as many, however many there are. Errors are those of the last variant.
+    Memory is for a few times as many, however many there are. Errors are those of the last variant. ``baseline`` (N,)
+    is what energies are shown without, eV.
     """
     random = np.random.default_rng(0)
-    worst, others, total, mean = _Largest(most // 10), _Largest(most), 0, 0.0
-    for columns in _values(predictions, quantity, variants):
+    worst, others, total = _Largest(most // 10), _Largest(most), 0
+    for columns in _values(predictions, quantity, variants, baseline):
         n = len(columns["reference"])
         columns["number"] = np.arange(total, total + n)
         worst.add(np.abs(columns[variants[-1]] - columns["reference"]), columns)
         others.add(random.random(n), columns)
         total += n
-        mean += float((columns["reference"] - mean).sum()) / max(total, 1)
     chosen = _joined([worst.columns(), others.columns()])
     first = np.sort(np.unique(chosen["number"], return_index=True)[1])[:most]
     order = first[np.argsort(chosen["number"][first])]
-    return Points({key: column[order] for key, column in chosen.items() if key != "number"}, total, mean)
+    return Points({key: column[order] for key, column in chosen.items() if key != "number"}, total)
 
 
-def _values(predictions: Path, quantity: Quantity, variants: Sequence[str]) -> Iterator[Columns]:
+def _values(
+    predictions: Path, quantity: Quantity, variants: Sequence[str], baseline: np.ndarray | None
+) -> Iterator[Columns]:
     """The values that have a reference, chunk by chunk."""
     names = [f"{group}/{quantity.column}" for group in ("reference", *variants)]
     start = 0
@@ -60,8 +62,10 @@ def _values(predictions: Path, quantity: Quantity, variants: Sequence[str]) -> I
         if quantity.column == "forces":
             counts &= real_atoms(n_atoms, shape[1])[:, :, None]
             element[:] = rows["species"][:, :, None]
-        divisor = n_atoms if quantity.column == "energy" else 1
-        values = {name.partition("/")[0]: (rows[name] / divisor)[counts] for name in names}
+        if quantity.column == "energy":
+            shown_without = 0.0 if baseline is None else baseline[start : start + len(n_atoms)]
+            rows |= {name: (rows[name] - shown_without) / n_atoms for name in names}
+        values = {name.partition("/")[0]: rows[name][counts] for name in names}
         row, place = np.divmod(np.flatnonzero(counts), int(np.prod(shape[1:])))
         yield {"structure": row + start, "place": place, "element": element[counts], **values}
         start += shape[0]

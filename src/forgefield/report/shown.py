@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forgefield.evaluation.parity import QUANTITIES, Quantity
+from forgefield.evaluation.parity_values import QUANTITIES, ParityValues, Quantity
 from forgefield.report.collect import Run
 from forgefield.report.points import Points, choose_points
 from forgefield.report.structures import Structures, read_structures
@@ -20,6 +20,7 @@ class Shown:
     Attributes:
         run: the run.
         quantity: the quantity.
+        label: of the axes.
         variants: the models that there are predictions of.
         points: the points, whose ``structure`` is the place in the columns of ``structures``.
         structures: theirs.
@@ -27,6 +28,7 @@ class Shown:
 
     run: Run
     quantity: Quantity
+    label: str
     variants: list[str]
     points: Points
     structures: Structures
@@ -43,10 +45,13 @@ def _of_run(run: Run, most: int) -> list[Shown]:
     for left, quantity in zip(range(len(quantities), 0, -1), quantities, strict=True):
         # other energy shifts change energies only
         variants = [v for v in run.variants if v != "refitted" or quantity is QUANTITIES["energy"]]
-        points = choose_points(run.predictions, quantity, variants, most // left)
+        values = ParityValues(run.predictions, quantity)
+        points = choose_points(run.predictions, quantity, variants, most // left, values.baseline)
         most -= len(points.columns["reference"])
         rows, points.columns["structure"] = np.unique(points.columns["structure"], return_inverse=True)
-        found.append(Shown(run, quantity, variants, points, read_structures(run.predictions, places, rows)))
+        found.append(
+            Shown(run, quantity, values.label, variants, points, read_structures(run.predictions, places, rows))
+        )
     return found
 
 
