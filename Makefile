@@ -7,12 +7,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The rules call `python` and `forgefield` by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv demo test lint lock clean
+.PHONY: help venv demo test docs slurm lint lock clean
 
 help:
 	@echo "make venv    $(VENV) with everything"
 	@echo "make demo    $(VENV), then the whole workflow on the data in resources/ (CORES=$(CORES))"
 	@echo "make test    $(VENV), then the tests, one process per core up to four (ARGS=\"tests/data -x\" selects)"
+	@echo "make docs    the documentation as a site, in build/site"
+	@echo "make slurm   $(VENV), then the workflow on the Slurm of this machine, if it has one"
 	@echo "make lint    ruff, snakefmt and snakemake --lint"
 	@echo "make lock    new lock and conda files from pyproject.toml"
 	@echo "make clean   remove $(VENV) and caches; results stay"
@@ -36,6 +38,13 @@ demo: venv
 
 test: venv
 	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 4 --dist worksteal $(ARGS)
+
+docs: venv
+	$(BIN)/mkdocs build --strict --quiet
+
+# One after the other: they share the nodes.
+slurm: venv
+	$(BIN)/python -m pytest tests/workflow/slurm $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""Reference file -> HDF5 -> statistics -> fine-tuning -> evaluation -> parity plots. README.md tells how to run it."""
+"""Reference file -> HDF5 -> statistics -> fine-tuning -> evaluation -> plots and report. README.md tells how to run it."""
 
 from snakemake.utils import min_version
 
@@ -10,6 +10,9 @@ if not workflow.overwrite_configfiles:
     configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/convert.smk"
 include: "workflow/rules/import.smk"
@@ -17,6 +20,7 @@ include: "workflow/rules/statistics.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/plot.smk"
+include: "workflow/rules/report.smk"
 
 
 localrules:
@@ -27,6 +31,7 @@ rule all:
     default_target: True
     input:
         plots(),
+        "results/report.html",
 
 
 onsuccess:

@@ -30,7 +30,7 @@ ENGINES = {
     "jax": ("jax", "kernels"),
     "mpi": ("jax", "kernels", "mpi"),
     "fabric": ("jax", "fabric"),
-    "workflow": ("workflow", "formats"),
+    "workflow": ("workflow", "formats", "report"),
 }
 # In the mpi environment conda brings MPI and the compiler: mpi4jax is built before pip has installed anything.
 CONDA_PACKAGES = {"mpi": ("openmpi=5.0", "c-compiler", "cxx-compiler")}

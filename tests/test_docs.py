@@ -40,7 +40,8 @@ def folder(tmp_path_factory) -> Path:
     """A reader's folder: the repository's configuration and resources, a dataset and a public model of her own."""
     folder = tmp_path_factory.mktemp("reader")
     shutil.copytree(ROOT / "config", folder / "config")
-    (folder / "resources").symlink_to(ROOT / "resources")
+    for name in ("resources", "slurm"):
+        (folder / name).symlink_to(ROOT / name)
     (folder / "config/datasets").mkdir(exist_ok=True)
     (folder / "config/datasets/ethanol.yaml").write_text(blocks(ROOT / "README.md", "yaml")[0])
     (folder / "ethanol.yaml").write_text(blocks(ROOT / "docs/foundation_models.md", "yaml")[0])

@@ -24,7 +24,9 @@ def test_every_requirement_is_pinned_within_its_limits(update):
     versions: dict[str, list[str]] = {}
     for pin in update.read_pins():
         versions.setdefault(pin.name, []).append(pin.requirement.split("==")[1].split(" ")[0])
-    for requirement in update.direct_requirements(("jax", "kernels", "mpi", "fabric", "workflow", "dev")):
+    for requirement in update.direct_requirements(
+        ("jax", "kernels", "mpi", "fabric", "formats", "report", "docs", "workflow", "dev")
+    ):
         assert requirement.name in versions, f"{requirement} is not in the lock files"
         for version in versions[requirement.name]:
             assert requirement.specifier.contains(version), f"{requirement}, but the lock files have {version}"

@@ -7,7 +7,7 @@ import pytest
 from forgefield import launch
 from forgefield.config import load_config
 from forgefield.errors import UserError
-from forgefield.launch import processes
+from forgefield.launch import here, processes
 
 
 def run_config(*overrides):
@@ -26,7 +26,7 @@ def environment(monkeypatch):
     """Gives this process an environment with nothing of a launcher's but what is given."""
 
     def give(**names):
-        for name in ("CUDA_VISIBLE_DEVICES", processes.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
+        for name in ("CUDA_VISIBLE_DEVICES", here.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
         for name, value in names.items():

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 # Each level may import the levels before it.
 LEVELS = (
     {"errors"},
-    {"files", "units"},
+    {"files", "provenance", "units"},
     {"config"},
     {"data"},
     {"models"},
@@ -23,6 +23,7 @@ LEVELS = (
     {"trainers"},
     {"evaluation"},
     {"calculators"},
+    {"report"},
     {"prepare"},
     {"doctor"},
     {"launch"},

@@ -8,6 +8,7 @@ import pytest
 from forgefield.config import Config, load_config
 from forgefield.config.generate import COMMAND, HEAD, generated_files
 from forgefield.config.messages import key_paths
+from forgefield.launch import run_resources
 
 
 @pytest.mark.parametrize("path", generated_files(), ids=str)
@@ -32,14 +33,22 @@ def test_every_key_is_described():
 
 
 def test_the_examples_of_the_readme_are_valid(root, tmp_path):
-    ethanol, runs = re.findall(r"```yaml\n(.*?)```", HEAD, flags=re.DOTALL)
+    ethanol, runs, *clusters = re.findall(r"```yaml\n(.*?)```", HEAD, flags=re.DOTALL)
     assert len(ethanol.splitlines()) == 5
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets" / "ethanol.yaml").write_text(ethanol)
     (tmp_path / "runs.yaml").write_text(runs)
+    ethanol_run = runs.partition("training:")[0]
     assert load_config(tmp_path / "runs.yaml").run_names == ["gentle", "brisk"]
     default = load_config(root / "config" / "config.yaml", ["dataset=ethanol"], folder=tmp_path)
     assert default.run_names == ["ethanol-hcno-gfn2-jax"]
+    asked = []
+    for cluster in clusters:
+        (tmp_path / "cluster.yaml").write_text(f"{ethanol_run}training: {{batch: 32}}\n{cluster}")
+        asked.append(run_resources(load_config(tmp_path / "cluster.yaml").run("ethanol-small-jax")))
+    gpu, cpu = asked
+    assert (gpu["nodes"], gpu["tasks"], gpu["gres"], gpu["cpus_per_task"]) == (2, 2, "gpu:a100:4", 32)
+    assert (cpu["nodes"], cpu["tasks"], cpu["gres"], cpu["cpus_per_task"]) == (2, 32, None, 4)
 
 
 def test_the_schema_accepts_the_default_and_refuses_unknown_keys(root, load):

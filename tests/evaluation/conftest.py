@@ -61,9 +61,9 @@ def run_files(tmp_path_factory, foundation, structures):
     save_potential(foundation, paths.foundation)
     save_potential(replace(foundation, parameters=trained), paths.run / "model")
     write_json(paths.statistics, compute_statistics(paths.data / "train.h5", paths.foundation, StatisticsConfig()))
-    # four at a time, which divides neither the number of structures nor the chunks of the test
     evaluation = EvaluationConfig(splits=["test"])
-    paths.config = SimpleNamespace(training=TrainingConfig(eval_batch=4), evaluation=evaluation, backend="jax")
+    training = TrainingConfig(eval_batch=4)
+    paths.config = SimpleNamespace(training=training, evaluation=evaluation, backend="jax", local_devices=1)
     return paths
 
 
@@ -79,3 +79,29 @@ def write_store(path, structures):
         attributes={"source": "made up", "source_sha256": "", "split": path.stem},
     ) as writer:
         writer.append(structures)
+
+
+@pytest.fixture
+def errors():
+    """A function that makes errors of one quantity as ``metrics.json`` has them, with changes as keywords."""
+    return _errors
+
+
+def _errors(**changes):
+    usual = {"n": 3, "absent": 0, "mae": 0.1, "rmse": 0.2, "max": 0.4, "mae_interval": [0.05, 0.15]}
+    return usual | {"rmse_interval": [0.1, 0.3], "r2": 0.9, "median": 0.08, "p95": 0.35} | changes
+
+
+@pytest.fixture
+def metrics_content():
+    """A small ``metrics.json``: one split, a run from scratch, two elements."""
+    energies, forces = ("energy_per_atom", "energy", "relative_energy"), ("forces", "force_norms", "force_angles")
+    part = {"structures": 1, "atoms": 3, "errors": {"trained": {quantity: _errors() for quantity in forces}}}
+    ways = {"element": {"H": part, "O": part}, "composition": {}, "size": {}, "file": {}, "compositions_left_out": 0}
+    return {
+        "format": 2,
+        "units": {"forces": "eV/angstrom"},
+        "bootstrap": {"level": 0.95, "resamples": 1000, "blocks": 1000},
+        "splits": {"test": {"trained": {quantity: _errors() for quantity in (*energies, *forces)}}},
+        "parts": {"test": ways},
+    }

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from forgefield.errors import UserError
-from forgefield.evaluation import evaluate as module
 from forgefield.evaluation.evaluate import evaluate_run
 from forgefield.files import read_json
 from forgefield.models.inference import predict
@@ -17,12 +16,8 @@ from forgefield.models.potential import load_potential, save_potential
 
 @pytest.fixture(scope="module")
 def evaluated(run_files):
-    """The run after evaluation; its metrics as returned, and the chunk made small so that the last one is ragged."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "CHUNK", 3)
-        metrics = evaluate_run(
-            run_files.config, run_files.data, run_files.foundation, run_files.statistics, run_files.run
-        )
+    """The run after evaluation, and its metrics as returned."""
+    metrics = evaluate_run(run_files.config, run_files.data, run_files.foundation, run_files.statistics, run_files.run)
     return run_files, metrics
 
 

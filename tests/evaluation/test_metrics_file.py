@@ -1,54 +1,68 @@
 """A ``metrics.json`` that is not what it should be, read for the table and for the pictures."""
 
 import json
-from copy import deepcopy
 
 import pytest
 
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
+from forgefield.evaluation.metrics_file import read_metrics
 from forgefield.evaluation.plots import plot_run
 from forgefield.evaluation.summary import print_summary
 
-ERRORS = {"n": 3, "mae": 0.1, "rmse": 0.2, "r2": 0.9}
-SOUND = {"splits": {"test": {"trained": {"energy_per_atom": {**ERRORS}, "forces": {**ERRORS}}}}}
-HERE = ("splits", "test", "trained", "forces")
+FORCES = ("splits", "test", "trained", "forces")
 
 
-def changed(*keys, **change):
-    """The sound content with one section changed; None removes a key."""
-    content = deepcopy(SOUND)
-    section = content
-    for key in keys:
-        section = section[key]
-    section.update(change)
-    for key in [key for key, value in section.items() if value is None]:
-        del section[key]
-    return json.dumps(content)
+def change(*path, **values):
+    """A function that changes the section at ``path``; None removes a key."""
+
+    def edit(content):
+        section = content
+        for key in path:
+            section = section[key]
+        section.update({key: value for key, value in values.items() if value is not None})
+        for key in [key for key, value in values.items() if value is None]:
+            del section[key]
+
+    return edit
+
+
+def test_a_sound_file_is_read(tmp_path, metrics_content):
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics_content))
+    metrics = read_metrics(tmp_path)
+    assert metrics.splits["test"].trained.forces.p95 == 0.35
+    assert metrics.parts["test"].element["O"].errors.trained.forces.mae_interval == [0.05, 0.15]
 
 
 @pytest.mark.parametrize("read", [print_summary, lambda run: plot_run(run, PlotsConfig())], ids=["table", "pictures"])
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("edit", "message"),
     [
         ("{", "not JSON"),
         ("[]", "holds a list, expected an object with keys"),
-        ("{}", "splits: missing; expected errors by split"),
-        ('{"splits": {}}', "splits: expected at least 1 entry"),
-        ('{"splits": {"test": {}}}', "splits.test: expected foundation, refitted and finetuned, or trained"),
-        ('{"splits": {"test": 3}}', "splits.test: expected a section of keys, found 3"),
-        (changed("splits", "test", finetuned=SOUND["splits"]["test"]["trained"]), "splits.test: expected foundation"),
-        (changed("splits", "test", "trained", forces=None), "splits.test.trained.forces: missing"),
-        (changed(*HERE, mae=None), "splits.test.trained.forces.mae: missing; expected the mean absolute error"),
-        (changed(*HERE, rmse="x"), "splits.test.trained.forces.rmse: expected a number"),
-        (json.dumps(SOUND).replace("0.1", "null"), "splits.test.trained.energy_per_atom: 3 values compared, but mae"),
+        ("{}", "format: missing; expected the version of this layout"),
+        (change(format=1), "format: expected 2"),
+        (change(splits=None), "splits: missing; expected errors by split"),
+        (change(splits={}), "splits: expected at least 1 entry"),
+        (change("splits", test={}), "splits.test: expected foundation, refitted and finetuned, or trained"),
+        (change("splits", test=3), "splits.test: expected a section of keys, found 3"),
+        (change("splits", "test", "trained", forces=None), "splits.test.trained.forces: missing"),
+        (change(*FORCES, mae=None), "splits.test.trained.forces.mae: missing; expected the mean absolute error"),
+        (change(*FORCES, rmse="x"), "splits.test.trained.forces.rmse: expected a number"),
+        (change(*FORCES, mae_interval=[0.1]), "splits.test.trained.forces.mae_interval"),
+        (lambda content: content["splits"]["test"]["trained"]["forces"].update(mae=None), "3 values compared, but mae"),
+        (lambda content: content["splits"]["test"].update(finetuned=content["splits"]["test"]["trained"]), "found"),
     ],
 )
-def test_a_damaged_file_is_one_line_with_file_key_and_way_out(tmp_path, read, text, message):
-    (tmp_path / "metrics.json").write_text(text)
+def test_a_damaged_file_is_one_line_with_file_key_and_way_out(tmp_path, metrics_content, read, edit, message):
+    if callable(edit):
+        edit(metrics_content)
+        edit = json.dumps(metrics_content)
+    (tmp_path / "metrics.json").write_text(edit)
     with pytest.raises(UserError) as caught:
         read(tmp_path)
     found = str(caught.value)
-    assert found.startswith(f"{tmp_path}/metrics.json: {message}")
+    assert found.startswith(f"{tmp_path}/metrics.json: ")
+    assert message in found
     assert found.endswith("; evaluate the run again with `forgefield evaluate`")
     assert "\n" not in found

@@ -10,12 +10,14 @@ from rich.console import Console
 
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
-from forgefield.evaluation.metrics import METRIC_UNITS, ErrorSums
+from forgefield.evaluation.metrics import compute_metrics
 from forgefield.evaluation.metrics_file import read_splits
-from forgefield.evaluation.parity import QUANTITIES, parity_figure, parity_values
+from forgefield.evaluation.parity import parity_figure
+from forgefield.evaluation.parity_values import QUANTITIES, ParityValues
 from forgefield.evaluation.plots import plot_run
 from forgefield.evaluation.predictions import create_predictions, write_rows
 from forgefield.evaluation.summary import print_summary
+from forgefield.evaluation.values import METRIC_UNITS
 from forgefield.files import write_json
 
 HISTORY = """epoch,step,lr,train_loss,valid_loss,valid_energy_mae_meV_per_atom,valid_forces_mae_meV_per_A,seconds
@@ -34,6 +36,7 @@ def run(tmp_path):
     columns = {
         "n_atoms": n_atoms,
         "source_index": np.arange(30),
+        "species": np.array([[8, 1, 0], [8, 1, 1]])[np.arange(30) % 2],
         "reference/energy": energy,
         "reference/forces": forces,
     }
@@ -50,23 +53,16 @@ def write_run(path, columns, variants):
     with h5py.File(path / "predictions_test.h5", "w") as file:
         create_predictions(file, "test", variants, n=n, max_atoms=3, stress=False)
         write_rows(file, 0, columns)
-    metrics = {variant: {} for variant in variants}
-    for variant in variants:
-        for name in ("energy", "forces"):
-            sums = ErrorSums()
-            for pair in parity_values(path / "predictions_test.h5", QUANTITIES[name], variant):
-                sums.add(*pair)
-            metrics[variant][QUANTITIES[name].name] = sums.result()
-    write_json(path / "metrics.json", {"units": METRIC_UNITS, "splits": {"test": metrics}})
+    splits, parts = compute_metrics(path / "predictions_test.h5", variants, stress=False)
+    about = {"format": 2, "units": METRIC_UNITS, "bootstrap": {"level": 0.95, "resamples": 1000, "blocks": 1000}}
+    write_json(path / "metrics.json", about | {"splits": {"test": splits}, "parts": {"test": parts}})
     (path / "history.csv").write_text(HISTORY)
 
 
 def test_all_pictures_are_written_whole_and_small(run):
     paths = plot_run(run, PlotsConfig(dpi=60))
-    names = [
-        f"{stem}.{form}" for stem in ("parity_energy", "parity_forces", "learning_curve") for form in ("png", "svg")
-    ]
-    assert [p.name for p in paths] == names
+    stems = ("parity_energy", "parity_forces", "error_by_element", "error_by_force", "learning_curve")
+    assert [p.name for p in paths] == [f"{stem}.{form}" for stem in stems for form in ("png", "svg")]
     for path in paths:
         start = path.read_bytes()[:8]
         assert start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else start.startswith(b"<?xml")
@@ -84,39 +80,43 @@ def test_values_leave_out_padding_and_absent_labels(run):
     """15 structures of 3 atoms and 15 of 2, less one structure of 2 atoms without forces."""
     with h5py.File(run / "predictions_test.h5", "a") as file:
         file["reference/forces"][0] = np.nan
-    ((reference, predicted),) = parity_values(run / "predictions_test.h5", QUANTITIES["forces"], "finetuned")
+    ((reference, predicted),) = ParityValues(run / "predictions_test.h5", QUANTITIES["forces"]).of("finetuned")
     assert reference.size == 3 * (15 * 3 + 14 * 2)
     np.testing.assert_allclose(predicted - reference, 0.01)
 
 
 def test_panels_share_axes_and_state_their_errors_with_units(run):
-    split = read_splits(run)["test"]
-    errors = {variant: by_quantity.energy_per_atom for variant, by_quantity in split.variants()}
-    panels = [("refitted", "zero-shot"), ("finetuned", "fine-tuned")]
-    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], panels, errors)
-    left, right = figure.axes[:2]
+    variants = dict(read_splits(run)["test"].variants())
+    errors = {variant: variants[variant].energy_per_atom for variant in ("refitted", "finetuned")}
+    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], list(errors), errors)
+    left, right, below = figure.axes
     assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
-    assert [left.get_title(), right.get_title()] == ["zero-shot", "fine-tuned"]
+    assert [left.get_title(), right.get_title()] == ["zero-shot, refitted", "fine-tuned"]
     text = right.texts[0].get_text()
     assert "N = 30" in text
-    assert f"MAE = {1000 * errors['finetuned'].mae:.3g} meV/atom" in text
-    assert "eV/atom" in figure.get_supxlabel()
+    assert f"MAE {1000 * errors['finetuned'].mae:.3g}\n" in text
+    assert "meV/atom" in text
+    (top, _) = figure.subfigs
+    assert top.get_supxlabel() == "reference energy − composition fit (eV/atom)"
+    assert left.get_ylabel() == "predicted energy − composition fit\n(eV/atom)"
+    assert below.get_xlabel() == "error (meV/atom)"
     drawn = left.collections[0].get_offsets()
     assert len(drawn) <= 30
-    assert abs(drawn[:, 0].mean()) < 50  # relative to the mean reference, not near -160 eV/atom
+    assert np.abs(drawn).max() < 2  # less the energies of the atoms, not near -160 eV/atom
 
 
 def test_a_run_from_scratch_has_one_panel(tmp_path):
     columns = {
         "n_atoms": np.full(4, 3),
         "source_index": np.arange(4),
+        "species": np.full((4, 3), 6),
         "reference/energy": np.arange(4.0),
         "reference/forces": np.ones((4, 3, 3)),
         "trained/energy": np.arange(4.0),
         "trained/forces": np.ones((4, 3, 3)),
     }
     write_run(tmp_path / "scratch", columns, ["trained"])
-    assert len(plot_run(tmp_path / "scratch", PlotsConfig(dpi=60))) == 6
+    assert len(plot_run(tmp_path / "scratch", PlotsConfig(dpi=60))) == 10
 
 
 def test_a_run_without_metrics_says_what_to_do(tmp_path):
@@ -207,17 +207,15 @@ def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):
     assert f"Parity plot: {run / 'parity_energy.png'}" in text
 
 
-def test_a_table_with_every_column_fits_80_columns_without_wrapping(tmp_path):
+def test_a_table_with_every_column_fits_80_columns_without_wrapping(tmp_path, errors, metrics_content):
     """The widest there is: large errors of the energy, stresses, and a split without labels of them."""
-    large = {"n": 1, "mae": 728.5714, "rmse": 728.5714, "r2": None}
-    small = large | {"mae": 0.5604, "rmse": 0.0001234}
-    none = {"n": 0, "mae": None, "rmse": None, "r2": None}
-    errors = {
-        variant: {"energy_per_atom": large, "forces": small, "stress": none}
-        for variant in ("foundation", "refitted", "finetuned")
-    }
+    large, small = errors(mae=728.5714, rmse=728.5714), errors(mae=0.5604, rmse=0.0001234)
+    none = errors(n=0, mae=None, rmse=None)
+    of_variant = metrics_content["splits"]["test"]["trained"]
+    of_variant |= {"energy_per_atom": large, "forces": small, "stress": none}
+    split = dict.fromkeys(("foundation", "refitted", "finetuned"), of_variant)
     run = tmp_path / "a-dataset-with-a-long-name-a-foundation-model-with-a-long-name-jax"
-    write_json(run / "metrics.json", {"splits": {"valid": errors, "test": errors}})
+    write_json(run / "metrics.json", metrics_content | {"splits": {"valid": split, "test": split}})
     output = io.StringIO()
     print_summary(run, Console(file=output, width=80))
     lines = output.getvalue().splitlines()

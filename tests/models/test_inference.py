@@ -98,7 +98,7 @@ def test_predictions_come_in_order_whatever_the_batch(tiny, structures, monkeypa
         assert after.energy == pytest.approx(before.energy, rel=1e-12)
         np.testing.assert_allclose(after.forces, before.forces, atol=1e-12)
     monkeypatch.setattr(inference, "MAX_SLOTS", 1)
-    assert [len(group) for group, _ in Predictor(tiny)._groups(structures)] == [1] * len(structures)
+    assert [len(group) for group, _ in Predictor(tiny).groups(structures)] == [1] * len(structures)
 
 
 def test_structures_are_read_only_as_far_as_needed(tiny, structures):
@@ -110,10 +110,10 @@ def test_structures_are_read_only_as_far_as_needed(tiny, structures):
 
 def test_similar_batches_share_one_shape(predictor, structures):
     list(predictor(structures))
-    before = list(predictor._compute._capacities)
+    before = list(predictor._function._capacities)
     list(predictor([replace(s, positions=s.positions * 1.01) for s in structures]))
     list(predictor(structures[:4]))
-    assert predictor._compute._capacities == before
+    assert predictor._function._capacities == before
 
 
 def test_shifts_are_added(tiny, structures):
@@ -192,3 +192,21 @@ def test_engines_agree_and_energies_alone_are_the_same(potential, predictions, s
         np.testing.assert_allclose(found.forces, expected.forces, atol=1e-11)
         if expected.stress is not None:
             np.testing.assert_allclose(found.stress, expected.stress, atol=1e-11)
+
+
+@pytest.mark.parametrize("engine", ["jax", "torch"])
+def test_a_potential_of_other_numbers_shares_what_is_prepared_and_compiled(tiny, structures, engine):
+    """And has its own results; one with another cutoff shares nothing."""
+    changed = {name: 1.3 * values for name, values in tiny.parameters.items()}
+    other = replace(tiny, parameters=changed, energy_shifts={1: 1.0, 6: 2.0, 8: 3.0})
+    first = Predictor(tiny, engine=engine)
+    alike = first.alike(other)
+    for prepared in first.prepared(first.groups(structures)):
+        found = list(alike.predict(prepared))
+        for own, expected in zip(found, predict(other, structures, engine=engine), strict=True):
+            assert own.energy == pytest.approx(expected.energy, rel=1e-12)
+            np.testing.assert_allclose(own.forces, expected.forces, atol=1e-11)
+    assert first.alike(replace(tiny, cutoff=2.5)) is None
+    if engine == "jax":
+        assert alike._function._evaluate is first._function._evaluate
+        assert next(alike(structures)).energy == found[0].energy

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-FROM_TRAINING = {"train", "evaluate", "plot"}
+FROM_TRAINING = {"train", "evaluate", "plot", "report"}
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ FROM_TRAINING = {"train", "evaluate", "plot"}
     [
         ("training={lr: 0.02}", FROM_TRAINING),
         ("training={epochs: 3}", FROM_TRAINING),
-        ("plots={dpi: 60}", {"plot"}),
+        ("plots={dpi: 60}", {"plot", "report"}),
         ("statistics={outlier_threshold: 5}", {"statistics", *FROM_TRAINING}),
         ("models={tiny: {seed: 1}}", {"import_model", "statistics", *FROM_TRAINING}),
         ("datasets={water: {split: {seed: 1}}}", {"convert", "statistics", *FROM_TRAINING}),
@@ -34,7 +34,8 @@ def test_another_backend_is_another_run_on_the_same_data_and_model(finished):
 
 
 def test_another_dataset_adds_results_and_keeps_the_old(finished_copy):
-    old = {file: file.stat().st_mtime_ns for file in finished_copy.results.rglob("*") if file.is_file()}
+    everything = (file for file in finished_copy.results.rglob("*") if file.is_file())
+    old = {file: file.stat().st_mtime_ns for file in everything if "report" not in file.name}
     other = ("--config", "dataset=hot-water")
     assert finished_copy.jobs(*other) == {"convert", "statistics", *FROM_TRAINING}
     done = finished_copy.run(*other)
@@ -42,3 +43,4 @@ def test_another_dataset_adds_results_and_keeps_the_old(finished_copy):
     assert (finished_copy.results / "runs" / "hot-water-tiny-jax" / "parity_energy.png").exists()
     assert {file: file.stat().st_mtime_ns for file in old} == old
     assert finished_copy.jobs() == set()
+    assert "<summary>water-tiny-jax</summary>" in (finished_copy.results / "report.html").read_text()

@@ -1,8 +1,9 @@
 """`snakemake` from the configuration to the plots."""
 
 import json
+import re
 
-STAGES = {"convert", "import", "statistics", "train", "evaluate", "plot"}
+STAGES = {"convert", "import", "statistics", "train", "evaluate", "plot", "report"}
 
 
 def test_one_command_ends_in_parity_plots_and_a_table(finished):
@@ -35,3 +36,23 @@ def test_a_second_call_runs_nothing(finished_copy):
     assert done.returncode == 0, done.stderr
     assert "Nothing to be done" in done.stdout + done.stderr
     assert {file: file.stat().st_mtime_ns for file in finished_copy.results.rglob("*")} == before
+
+
+def test_the_report_is_made_for_all_runs(finished):
+    text = (finished.results / "report.html").read_text()
+    assert "<summary>water-tiny-jax</summary>" in text
+
+
+def test_snakemakes_report_stands_on_its_own(finished_copy):
+    done = finished_copy.run("--report", "workflow.html")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (finished_copy.path / "workflow.html").read_text()
+    for word in ("Comparison of runs", "Settings and provenance", "provenance.json", "Parity", "by split, model and"):
+        assert word in text
+    assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=[\"']?https?:", text)
+
+
+def test_a_run_file_runs_in_the_workflow_too(finished):
+    done = finished.run("--dry-run", "--config", "output_path=runs/water")
+    assert "the workflow puts run water-tiny-jax into results/runs/water-tiny-jax" in done.stderr
+    assert "Nothing to be done" in done.stdout + done.stderr

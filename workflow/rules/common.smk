@@ -15,7 +15,9 @@ sys.path.insert(0, SOURCE)
 from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
-from forgefield.errors import UserError, reported_errors
+from forgefield import launch
+from forgefield.errors import reported_errors
+from forgefield.launch.watch import end_hopeless_waits
 from forgefield.models.plugin.code import code_files
 
 # A rule's `python` is the one that runs snakemake; a conda environment goes before it.
@@ -30,14 +32,17 @@ shell.prefix(
     f" PYTHONPATH={shlex.quote(PATHS)} SCRIPTS={shlex.quote(SCRIPTS)}; "
 )
 
+end_hopeless_waits()
+
 with reported_errors():
     CONFIG = load_config(config, folder=os.path.dirname(workflow.configfiles[-1]))
     RUNS = {name: CONFIG.run(name) for name in CONFIG.run_names}
     for name, run in RUNS.items():
-        if run.output_path:
-            raise UserError(
-                f"output_path: {run.output_path} is for `forgefield train`, and the workflow puts run {name} into"
-                f" results/runs/{name}; remove output_path"
+        if run.output_path and workflow.is_main_process:
+            print(
+                f"output_path: {run.output_path} is for `forgefield train`; the workflow puts run {name} into"
+                f" results/runs/{name}",
+                file=sys.stderr,
             )
 
 # The splits that every run evaluates: output files cannot differ between the runs of one rule.
@@ -124,19 +129,52 @@ def dataset_of(file):
     return lambda wildcards: f"results/datasets/{RUNS[wildcards.run].dataset}/{file}"
 
 
+def stores_of(wildcards):
+    """All splits of a run's dataset."""
+    dataset = RUNS[wildcards.run].dataset
+    return [
+        f"results/datasets/{dataset}/{split}.h5" for split in ("train", "valid", "test")
+    ]
+
+
 def statistics_of(wildcards):
     run = RUNS[wildcards.run]
     return f"results/statistics/{run.dataset}-{run.model}.json"
 
 
 def plots():
-    """What a call of snakemake without targets makes: the parity plots of every run."""
+    """The pictures of every run."""
     return expand(
         "results/runs/{run}/parity_{quantity}.{picture}",
         run=RUNS,
         quantity=["energy", "forces"],
         picture=PICTURES,
     )
+
+
+def small_job(key):
+    """A resources function of a stage of one process."""
+    return lambda wildcards: launch.small_resources(slurm_of(wildcards))[key]
+
+
+def run_job(key):
+    """A resources function of training and evaluation."""
+    return lambda wildcards: launch.run_resources(RUNS[wildcards.run]).get(key)
+
+
+def slurm_of(wildcards):
+    return RUNS.get(getattr(wildcards, "run", None), CONFIG).slurm
+
+
+def processes_of(wildcards, resources):
+    """How many processes a run has, if the resources of its job are for them."""
+    with reported_errors():
+        return launch.require_resources(RUNS[wildcards.run], resources)
+
+
+# What jobs ask Slurm for; nothing where it is None, and elsewhere of no effect.
+SMALL_JOB = {key: small_job(key) for key in launch.SMALL}
+RUN_JOB = {key: run_job(key) for key in launch.RUN}
 
 
 def print_results():

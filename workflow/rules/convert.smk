@@ -20,6 +20,7 @@ rule convert:
         "../../envs/workflow.yaml"
     threads: 4
     resources:
+        **SMALL_JOB,
         mem_mb=2000,
         runtime=120,
     params:

@@ -13,7 +13,12 @@ rule evaluate:
         weights="results/runs/{run}/model/weights.safetensors",
     output:
         expand("results/runs/{{run}}/predictions_{split}.h5", split=SPLITS),
-        metrics="results/runs/{run}/metrics.json",
+        metrics=report(
+            "results/runs/{run}/metrics.json",
+            caption="../report/metrics.rst",
+            category="Errors",
+            subcategory="{run}",
+        ),
     log:
         "results/logs/evaluate/{run}.log",
     benchmark:
@@ -22,10 +27,10 @@ rule evaluate:
         lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 16
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **RUN_JOB,
     params:
         settings=settings("evaluate", "{run}"),
+        processes=processes_of,
         data=lambda wildcards, input: os.path.dirname(input.data[0]),
         foundation=subpath(input.foundation, parent=True),
         directory=subpath(output.metrics, parent=True),

@@ -21,6 +21,7 @@ rule import_model:
         "../../envs/fabric.yaml"
     threads: 2
     resources:
+        **SMALL_JOB,
         mem_mb=4000,
         runtime=60,
     params:

@@ -1,12 +1,13 @@
 rule plot:
     """
-    Draw the parity plots of energy per atom and force components, before and after training, and the learning curve.
+    Draw a run: parity plots and errors before and after training, its learning curve, and its data.
 
-    Needs the metrics, predictions and history of a run; makes a PNG and an SVG of each (and of the stress, where
-    the reference has it).
+    Needs the metrics, predictions and history of a run, and its converted data; makes a PNG and an SVG of each picture
+    (and of the stress, where the reference has it).
     """
     input:
         expand("results/runs/{{run}}/predictions_{split}.h5", split=SPLITS),
+        data=stores_of,
         metrics="results/runs/{run}/metrics.json",
         history="results/runs/{run}/history.csv",
     output:
@@ -23,9 +24,27 @@ rule plot:
             subcategory="{run}",
         ),
         report(
+            expand("results/runs/{{run}}/error_by_element.{picture}", picture=PICTURES),
+            caption="../report/error_by_element.rst",
+            category="Errors",
+            subcategory="{run}",
+        ),
+        report(
+            expand("results/runs/{{run}}/error_by_force.{picture}", picture=PICTURES),
+            caption="../report/error_by_force.rst",
+            category="Errors",
+            subcategory="{run}",
+        ),
+        report(
             expand("results/runs/{{run}}/learning_curve.{picture}", picture=PICTURES),
             caption="../report/learning_curve.rst",
             category="Training",
+            subcategory="{run}",
+        ),
+        report(
+            expand("results/runs/{{run}}/data_overview.{picture}", picture=PICTURES),
+            caption="../report/data_overview.rst",
+            category="Data",
             subcategory="{run}",
         ),
     log:
@@ -36,13 +55,15 @@ rule plot:
         "../../envs/workflow.yaml"
     threads: 1
     resources:
+        **SMALL_JOB,
         mem_mb=2000,
         runtime=60,
     params:
         settings=settings("plot", "{run}"),
+        data=lambda wildcards, input: os.path.dirname(input.data[0]),
         directory=subpath(input.metrics, parent=True),
     message:
         "Plotting run {wildcards.run}"
     shell:
         'python "$SCRIPTS"/plot.py --config {params.settings:q} --run {wildcards.run:q}'
-        " --output {params.directory:q} 2>&1 | tee {log:q}"
+        " --data {params.data:q} --output {params.directory:q} 2>&1 | tee {log:q}"

@@ -19,6 +19,7 @@ rule statistics:
         lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 4
     resources:
+        **SMALL_JOB,
         mem_mb=4000,
         runtime=120,
     params:

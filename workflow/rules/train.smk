@@ -3,8 +3,9 @@ rule train:
     Fine-tune a model on a dataset, or train it from scratch.
 
     Needs the training and validation splits, the imported model and the statistics; makes the best model by
-    validation loss and history.csv. Checkpoints lie beside them and are not an output, because Snakemake deletes
-    outputs before each attempt and a killed training continues from its last checkpoint.
+    validation loss, history.csv, and the settings and provenance of the run. Checkpoints lie beside them and are not
+    an output, because Snakemake deletes outputs before each attempt and a killed training continues from its last
+    checkpoint.
     """
     input:
         train=dataset_of("train.h5"),
@@ -16,7 +17,18 @@ rule train:
         model="results/runs/{run}/model/model.json",
         weights="results/runs/{run}/model/weights.safetensors",
         history="results/runs/{run}/history.csv",
-        config="results/runs/{run}/config.yaml",
+        config=report(
+            "results/runs/{run}/config.yaml",
+            caption="../report/config.rst",
+            category="Settings and provenance",
+            subcategory="{run}",
+        ),
+        provenance=report(
+            "results/runs/{run}/provenance.json",
+            caption="../report/provenance.rst",
+            category="Settings and provenance",
+            subcategory="{run}",
+        ),
     log:
         "results/logs/train/{run}.log",
     benchmark:
@@ -25,10 +37,10 @@ rule train:
         lambda wildcards: f"../../envs/{environment_of(wildcards)}.yaml"
     threads: 16
     resources:
-        mem_mb=8000,
-        runtime=1440,
+        **RUN_JOB,
     params:
         settings=settings("train", "{run}"),
+        processes=processes_of,
         data=subpath(input.train, parent=True),
         model=subpath(input.weights, parent=True),
         directory=subpath(output.history, parent=True),

@@ -8,8 +8,11 @@ import typer
 
 from forgefield import __version__
 from forgefield.cli import runs, stages, use
+from forgefield.cli.examples import examples_of, first_steps
 from forgefield.cli.export import export
+from forgefield.cli.init import init
 from forgefield.cli.inspect import inspect
+from forgefield.cli.report import report
 from forgefield.cli.validate import validate
 from forgefield.errors import UserError, reported_errors
 
@@ -19,16 +22,18 @@ UsageError = typer.BadParameter.__base__
 app = typer.Typer(
     name="forgefield",
     help="Fine-tune machine-learned interatomic potentials on your own reference data.",
-    epilog="`snakemake` runs all stages in order, each only when something it depends on changed.",
-    add_completion=False,
+    epilog=first_steps(),
     pretty_exceptions_enable=False,
 )
 
-BEFORE = "Before"
+START = "Start"
 STAGES = "Stages, in order"
-USE = "Use"
+RESULTS = "Look at results"
+USE = "Use a model"
 for verb, function, panel in [
-    ("inspect", inspect, BEFORE),
+    ("inspect", inspect, START),
+    ("init", init, START),
+    ("doctor", use.doctor, START),
     ("convert", stages.convert, STAGES),
     ("import-model", stages.import_model, STAGES),
     ("statistics", stages.statistics, STAGES),
@@ -36,12 +41,12 @@ for verb, function, panel in [
     ("evaluate", runs.evaluate, STAGES),
     ("test", runs.evaluate, STAGES),
     ("plot", runs.plot, STAGES),
-    ("validate", validate, USE),
+    ("report", report, RESULTS),
+    ("validate", validate, RESULTS),
     ("predict", use.predict, USE),
     ("export", export, USE),
-    ("doctor", use.doctor, USE),
 ]:
-    app.command(verb, rich_help_panel=panel)(function)
+    app.command(verb, rich_help_panel=panel, epilog=examples_of(verb))(function)
 
 
 def _print_version(wanted: bool) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forgefield.cli.output import AsJson
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -18,7 +20,7 @@ MOST_FILES = 10  # shown
 def inspect(
     files: Annotated[list[str], typer.Argument(help="Files, globs or directories of reference data.")],
     frames: Annotated[int | None, typer.Option(min=1, help="Look at this many frames; else at all.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what files hold, in which units it seems to be, and the configuration that uses them."""
     from forgefield.data.inspection import as_yaml, dataset_entry, inspect_files, problems

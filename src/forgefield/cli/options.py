@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from forgefield.cli.completion import CONFIG, config_keys, dataset_names, model_names, run_names
 from forgefield.config import Config, RunConfig, load_config
 from forgefield.errors import UserError
-
-CONFIG = "config/config.yaml"
 
 ConfigSource = Annotated[
     str | None,
@@ -17,14 +16,30 @@ ConfigSource = Annotated[
 ]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[RUN.yaml] [KEY=VALUE]...", help="A run file, and values that replace its own."),
+    typer.Argument(
+        metavar="[RUN.yaml] [KEY=VALUE]...",
+        help="A run file, and values that replace its own.",
+        autocompletion=config_keys,
+    ),
 ]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replace one value, as in training.lr=1e-3.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Replace one value, as in training.lr=1e-3.", autocompletion=config_keys
+    ),
 ]
-DatasetName = Annotated[str | None, typer.Option("--dataset", help="A name under `datasets`; else the one configured.")]
-ModelName = Annotated[str | None, typer.Option("--model", help="A name under `models`; else the one configured.")]
-RunName = Annotated[str | None, typer.Option("--run", help="The run's name; needed where several are configured.")]
+DatasetName = Annotated[
+    str | None,
+    typer.Option("--dataset", help="A name under `datasets`; else the one configured.", autocompletion=dataset_names),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", help="A name under `models`; else the one configured.", autocompletion=model_names),
+]
+RunName = Annotated[
+    str | None,
+    typer.Option("--run", help="The run's name; needed where several are configured.", autocompletion=run_names),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; else its place under results/.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Directory of the converted dataset.")]
 Model = Annotated[
@@ -40,6 +55,10 @@ ZeroShot = Annotated[
     ),
 ]
 Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
+AllowChanged = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY", help="A key that may differ from when the training began; can be repeated."),
+]
 
 
 def load(config: str | None, overrides: Sequence[str] | None) -> Config:

@@ -3,7 +3,8 @@
 The library is imported inside the functions, so that ``--help`` loads no engine.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from forgefield.cli.interrupts import interruptible
 from forgefield.cli.options import (
+    AllowChanged,
     ConfigSource,
     Data,
     Model,
@@ -22,6 +24,7 @@ from forgefield.cli.options import (
     ZeroShot,
     load_run,
 )
+from forgefield.cli.output import AsJson, stdout_to_stderr
 from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
 from forgefield.config import Config, RunConfig
 from forgefield.errors import UserError
@@ -29,8 +32,9 @@ from forgefield.errors import UserError
 if TYPE_CHECKING:
     from forgefield.data.processes import Processes
     from forgefield.prepare import RunPaths
+    from forgefield.trainers.stopping import Stop
 
-Work = Callable[[RunConfig, "RunPaths", "Processes | None"], None]
+Work = Callable[[RunConfig, "RunPaths", "Processes | None", "Stop"], None]
 
 
 def train(
@@ -42,10 +46,12 @@ def train(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    allow_changed: AllowChanged = None,
 ) -> None:
     """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
     whole, settings = load_run(words, config, run, overrides)
-    _do(_train, whole, settings, _paths(settings, data, model, statistics, output))
+    train_it = partial(_train, allow_changed or ())
+    _do(train_it, whole, settings, _paths(settings, data, model, statistics, output), trains=True)
 
 
 def evaluate(
@@ -57,26 +63,38 @@ def evaluate(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
+    from forgefield.launch import is_first
+
     whole, settings = load_run(words, config, run, overrides)
     if data is None:
         _require_test_data(whole, settings)
-    _do(_evaluate, whole, settings, _paths(settings, data, model, statistics, output))
+    paths = _paths(settings, data, model, statistics, output)
+    with stdout_to_stderr() if as_json else nullcontext():
+        _do(_evaluate, whole, settings, paths)
+    if as_json and is_first():
+        print((paths.output / "metrics.json").read_text(encoding="utf-8"), end="")
 
 
 def plot(
     words: Words = None,
     config: ConfigSource = None,
     run: RunName = None,
+    data: Data = None,
     output: Output = None,
     overrides: Overrides = None,
 ) -> None:
-    """Draw a run's parity plots as PNG and SVG."""
+    """Draw a run's parity plots, errors, learning curve and data as PNG and SVG."""
     from forgefield.evaluation.plots import plot_run
 
     _, settings = load_run(words, config, run, overrides)
-    for path in plot_run(output or run_directory(settings), settings.plots):
+    root = output or run_directory(settings)
+    data = data or (dataset_directory(settings.dataset) if settings.output_path is None else root / "data")
+    if not data.exists():
+        print(f"{data}: not there, so no data_overview; give --data", file=sys.stderr)
+    for path in plot_run(root, settings.plots, data if data.exists() else None):
         print(path)
 
 
@@ -118,29 +136,31 @@ def _require_test_data(config: Config, run: RunConfig) -> None:
         )
 
 
-def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
+def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", trains: bool = False) -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
     from forgefield.prepare import only_one, prepare_run, removed_on_error
+    from forgefield.trainers.stopping import Stop
 
+    stop, standing = Stop(launch.started()), partial(_standing, run, paths, trains)
     if launch.is_started(run):
         with launch.ended_together(), removed_on_error(paths.output):
             launch.join(run)
             # after JAX, which would take SIGTERM for a mere note
-            with interruptible(partial(_standing, work, run, paths), speaks=launch.is_first()):
-                _do_together(work, config, run, paths)
+            with interruptible(standing, stop, speaks=launch.is_first()):
+                _do_together(work, config, run, paths, stop)
         return
     launch.require_here(run)
-    standing = partial(_standing, work, run, paths)
-    with only_one(paths.output), removed_on_error(paths.output), interruptible(standing, speaks=True):
+    with only_one(paths.output), removed_on_error(paths.output), interruptible(standing, stop, speaks=True):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
-            launch.start(run)
+            with stop.watched() if trains else nullcontext():
+                launch.start(run, paths.output, stop)
         else:
-            work(run, paths, None)
+            work(run, paths, None, stop)
 
 
-def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
+def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths", stop: "Stop") -> None:
     """This process's share of the work; process 0 makes the inputs, unless they were there.
 
     The lock on the run is held by forgefield where that has started the processes, else by process 0.
@@ -156,37 +176,40 @@ def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") 
         if processes.index == 0:
             prepare_run(config, run, paths)
         processes.broadcast(None)  # the others wait for it
-        work(run, paths, processes)
+        work(run, paths, processes, stop)
 
 
-def _standing(work: Work, run: RunConfig, paths: "RunPaths") -> str:
+def _standing(run: RunConfig, paths: "RunPaths", trains: bool) -> str:
     """What is left of a run that is stopped now, and how to go on."""
     from forgefield.trainers.checkpoints import saved_checkpoints
+    from forgefield.trainers.record import Place
 
     saved = saved_checkpoints(paths.output / "checkpoints")
-    if work is not _train:
+    if not trains:
         return "the same command starts again"
     if not saved:
         return "there is no checkpoint yet: the same command starts from the beginning"
-    epoch = int(saved[0].name.removeprefix("epoch_"))
-    place = f"epoch {epoch} of {run.training.epochs} is the last in {saved[0].parent}"
+    place = f"{Place.of(saved[0])} of {run.training.epochs} is the last in {saved[0].parent}"
     return f"{place}: the same command continues after it"
 
 
-def _train(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
+def _train(
+    allowed: Collection[str], run: RunConfig, paths: "RunPaths", processes: "Processes | None", stop: "Stop"
+) -> None:
     from forgefield.trainers.run import train_run
 
-    train_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
+    inputs = paths.data, paths.model, paths.statistics
+    train_run(run, *inputs, paths.output, processes, stop=stop, allowed=allowed)
 
 
-def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
+def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None", stop: "Stop") -> None:
     from forgefield.evaluation.evaluate import evaluate_run
     from forgefield.evaluation.summary import print_summary
     from forgefield.models.inference import fastest_engine
     from forgefield.trainers.runtime import configure_jax
 
     if fastest_engine(run.backend) == "jax":
-        configure_jax(precision="float64")
+        configure_jax(precision="float64", devices=run.local_devices)
     evaluate_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
     if processes is None or processes.index == 0:
         print_summary(paths.output)

@@ -1,9 +1,13 @@
 """Verbs for afterwards: predict with a trained model, and ask what this machine can run."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from forgefield.cli.output import AsJson
 
 
 def predict(
@@ -27,8 +31,19 @@ def predict(
     print(f"{output}: {n} structures, energies in eV, forces in eV/Å, stresses in eV/Å³")
 
 
-def doctor() -> None:
+def doctor(
+    as_json: AsJson = False,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Check the Slurm cluster instead, and propose its keys.")
+    ] = False,
+) -> None:
     """Say what is installed here, and which engines and parallel methods can run."""
-    from forgefield.doctor import run_doctor
+    from forgefield.doctor import RunningChecks, diagnose, examine, report
 
-    run_doctor()
+    found, section = examine() if slurm else (diagnose(RunningChecks()), "")
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
+        return
+    report(found)
+    if section:
+        print(f"For config.yaml, or a run of yours:\n\n{section}")

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from forgefield.cli.output import AsJson
 from forgefield.errors import UserError
 
 
 def validate(
     files: Annotated[list[Path], typer.Argument(help="HDF5 files that `convert` made.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Read converted files whole: lengths, types, units, masks, finite numbers and checksums; exit code 2 if wrong."""
     from forgefield.data.store.validation import validate_store

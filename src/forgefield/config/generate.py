@@ -54,6 +54,42 @@ The top level holds for every run; what stands under a run's name overrides it t
 `models/NAME.yaml` beside it, as `ethanol` is. `docs/run_files.md` tells how to train and test from such a file without
 the workflow.
 
+## On a cluster
+
+`snakemake --profile slurm` runs every stage as a job of Slurm. What jobs ask for is one section, which a run can
+override like any other; `forgefield doctor --slurm` proposes it for your cluster. Two nodes of four GPUs each, and the
+small stages in another partition:
+
+```yaml
+devices: 4
+n_nodes: 2
+slurm:
+  account: my_project
+  partition: gpu
+  cpu_partition: cpu
+  gpus: a100            # or true: any type
+  cpus_per_device: 8
+  mem_mb: 120000        # on each node
+  hours: 24
+```
+
+A CPU cluster, on which each of 32 MPI ranks has four cores:
+
+```yaml
+parallelism: mpi
+devices: 16
+n_nodes: 2
+slurm:
+  partition: standard
+  qos: normal
+  constraint: icelake
+  cpus_per_device: 4
+  mem_mb: 64000
+  hours: 12
+```
+
+`docs/slurm.md` tells the rest.
+
 ## Every key
 
 Paths are relative to the directory in which the command is started. `null` means: not given.

@@ -11,6 +11,7 @@ from forgefield.config.engine_keys import refuse_foreign_settings
 from forgefield.config.evaluation import EvaluationConfig, PlotsConfig, StatisticsConfig
 from forgefield.config.messages import did_you_mean, first_problem
 from forgefield.config.model import ModelConfig
+from forgefield.config.slurm import SlurmConfig
 from forgefield.config.training import TrainingConfig
 from forgefield.errors import UserError
 
@@ -36,13 +37,16 @@ class RunKeys(Section):
     `fabric` runs a process for each."""
 
     n_nodes: PositiveInteger = 1
-    """Number of nodes. With more than one, start `forgefield train` by `srun`, or for `mpi` by `mpirun`, with a process
-    for each node (`jax`) or for each device (`mpi`, backend `fabric`)."""
+    """Number of nodes. In a Slurm job, `forgefield train` starts a process on each (`jax`), or one for each device
+    (`mpi`, backend `fabric`)."""
+
+    slurm: SlurmConfig = SlurmConfig()
+    """What `snakemake --profile slurm` asks the cluster for."""
 
     output_path: str | None = None
     """Directory of the run, in which `forgefield train` also converts the data, imports the model and computes the
     statistics; for several nodes on a file system that all of them share. Not given: the stages do that, and the run
-    is in `results/runs/NAME`. The workflow has its own place for everything."""
+    is in `results/runs/NAME`. The workflow has its own place for everything, and says so."""
 
     training: TrainingConfig = TrainingConfig()
     """Batches, optimizer, learning rate, loss and when to stop."""
@@ -75,6 +79,11 @@ class RunConfig(RunKeys):
         return self.devices * self.n_nodes
 
     @property
+    def local_devices(self) -> int:
+        """Devices of each process: one, but with JAX's own collectives all of a node."""
+        return self.devices if self.backend == "jax" and self.parallelism != "mpi" else 1
+
+    @property
     def step_batch(self) -> int:
         """Structures per optimizer step: ``training.batch``, rounded up where all processes have the same number."""
         training = self.training
@@ -103,6 +112,8 @@ class RunConfig(RunKeys):
             raise ValueError(
                 f"parallelism is single, but devices x n_nodes is {self.n_devices}; write parallelism: auto"
             )
+        if self.slurm.launcher == "mpirun" and self.parallelism != "mpi":
+            raise ValueError("slurm.launcher is mpirun, which is for parallelism: mpi; write srun")
         if self.backend == "jax" and training.batch % self.n_devices:
             raise ValueError(
                 f"training.batch is {training.batch}, not a multiple of devices x n_nodes = {self.n_devices};"
@@ -125,7 +136,7 @@ class Config(RunKeys):
 
     runs: Annotated[dict[Name, dict[str, Any]], Field(min_length=1)] | None = None
     """Several runs by name, each with the keys it overrides: any of `dataset`, `model`, `backend`, `parallelism`,
-    `devices`, `n_nodes`, `output_path`, `training`, `evaluation`, `plots`. Not given: one run
+    `devices`, `n_nodes`, `slurm`, `output_path`, `training`, `evaluation`, `plots`. Not given: one run
     `{dataset}-{model}-{backend}`."""
 
     @property

@@ -9,9 +9,19 @@ from forgefield.errors import UserError
 
 STAGES = ("convert", "import", "statistics", "train", "evaluate", "plot")
 
+PROCESSES: dict[str, Any] = {
+    "backend": True,
+    "parallelism": True,
+    "devices": True,
+    "n_nodes": True,
+    "slurm": {"launcher"},
+}
+"""Keys of a run that say which processes do its work."""
+
 RUN_STAGES: dict[str, dict[str, Any]] = {
-    "train": {"backend": True, "parallelism": True, "devices": True, "n_nodes": True, "training": True},
-    "evaluate": {"training": {"eval_batch", "kernels"}, "evaluation": True},
+    "train": PROCESSES | {"training": True},
+    # the global batch only because it must fit the devices
+    "evaluate": PROCESSES | {"training": {"batch", "eval_batch", "kernels"}, "evaluation": True},
     "plot": {"plots": True},
 }
 """Keys of a run that a stage reads itself; what an earlier stage reads reaches it through that stage's files."""

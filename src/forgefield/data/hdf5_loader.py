@@ -52,7 +52,10 @@ class HDF5ParallelDataLoader(BatchLoader):
 
     Args:
         path: the store.
-        neighbors, batch, targets, settings: see :class:`~forgefield.data.loaders.BatchLoader`.
+        neighbors: see :class:`~forgefield.data.loaders.BatchLoader`.
+        batch: likewise.
+        targets: likewise.
+        **settings: likewise.
 
     Raises:
         UserError: no such file, not a store, datasets of unequal length, or one of ``targets`` is not there.
@@ -72,9 +75,9 @@ class HDF5ParallelDataLoader(BatchLoader):
         super().__init__(StoreFile(path, targets), neighbors, batch, targets=targets, **settings)
         self.source.close()
 
-    def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
         try:
-            yield from super().epoch(epoch)
+            yield from super().epoch(epoch, start)
         finally:
             self.source.close()
 

@@ -12,6 +12,9 @@ from forgefield.doctor.packages import GROUPS
 from forgefield.doctor.processes import Probe, run_probe
 from forgefield.doctor.progress import RunningChecks
 from forgefield.doctor.report import report
+from forgefield.doctor.slurm import examine
+
+__all__ = ["RunningChecks", "diagnose", "examine", "report"]
 
 
 def diagnose(checks: RunningChecks) -> list[Finding]:
@@ -35,8 +38,3 @@ def diagnose(checks: RunningChecks) -> list[Finding]:
         probes = {group: future.result() for group, future in futures.items()}
     found = [*judge_packages(probes), *programs]
     return [*found, *judge_devices(probes, found), *judge_methods(probes, found)]
-
-
-def run_doctor() -> None:
-    """Check this machine and print the report (``forgefield doctor``)."""
-    report(diagnose(RunningChecks()))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Section = Literal["packages", "devices", "programs", "methods"]
+Section = Literal["packages", "devices", "programs", "methods", "slurm"]
 Status = Literal["ok", "missing", "broken", "note"]
 
 

@@ -44,6 +44,7 @@ GROUPS: dict[str, tuple[Package, ...]] = {
         Package("snakemake-executor-plugin-slurm", "snakemake_executor_plugin_slurm"),
     ),
     "formats": (Package("ase-db-backends", "ase_db_backends"), Package("dpdata", "dpdata")),
+    "report": (Package("bokeh", "bokeh.plotting"), Package("jinja2", "jinja2"), Package("pillow", "PIL.Image")),
 }
 
 

@@ -13,6 +13,7 @@ TITLES = {
     "devices": "Devices",
     "programs": "Programs",
     "methods": "Engines and parallel methods: can they run here?",
+    "slurm": "Slurm",
 }
 STYLES = {"ok": "green", "missing": "yellow", "broken": "red", "note": "cyan"}
 
@@ -26,6 +27,8 @@ def report(findings: Sequence[Finding], console: Console | None = None) -> None:
     """
     console = console or Console()
     for section, title in TITLES.items():
+        if not any(finding.section == section for finding in findings):
+            continue
         table = Table(title=title, title_justify="left", show_header=False)
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)

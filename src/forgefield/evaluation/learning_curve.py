@@ -1,4 +1,4 @@
-"""Loss and validation errors over the epochs of one training."""
+"""Loss and validation errors over the epochs of one training, and which epoch's model was kept."""
 
 import csv
 from pathlib import Path
@@ -8,26 +8,36 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from forgefield.errors import UserError
+from forgefield.evaluation.style import BLUE, COLUMN, ORANGE
 
-BLUE, ORANGE = "#0072B2", "#E69F00"  # told apart by color-blind readers (Okabe and Ito)
-LOSSES = {"train_loss": ("training", BLUE), "valid_loss": ("validation", ORANGE)}
+LOSSES = {"train_loss": ("training", ORANGE), "valid_loss": ("validation", BLUE)}
 ERRORS = {
     "valid_forces_mae_meV_per_A": ("forces (meV/Å)", BLUE),
     "valid_energy_mae_meV_per_atom": ("energy (meV/atom)", ORANGE),
 }
 COLUMNS = ("epoch", *LOSSES, *ERRORS)
+MARKED = 40
+"""Epochs up to which each has a point."""
 
 
 def learning_curve_figure(history: Path) -> Figure:
-    """Two panels from ``history.csv``: training and validation loss, and the validation MAE of forces and energy."""
+    """Training and validation loss above the validation MAE of forces and energy, from ``history.csv``."""
     columns = _read(history)
-    figure = Figure(figsize=(7.0, 2.8), layout="constrained")
-    loss, error = figure.subplots(1, 2)
-    _draw(loss, columns, LOSSES)
+    figure = Figure(figsize=(COLUMN, 3.9), layout="constrained")
+    loss, error = figure.subplots(2, 1, sharex=True)
+    best = _best(columns)
+    _draw(loss, columns, LOSSES, best)
     loss.set_ylabel("loss")
-    _draw(error, columns, ERRORS)
-    error.set_ylabel("validation MAE")
+    _draw(error, columns, ERRORS, best)
+    error.set(xlabel="epoch", ylabel="validation MAE")
+    error.xaxis.get_major_locator().set_params(integer=True)
     return figure
+
+
+def _best(columns: dict[str, np.ndarray]) -> int:
+    """The row whose model was kept: of the lowest validation loss, the first of equals, or the last without any."""
+    loss = columns["valid_loss"]
+    return int(np.nanargmin(loss)) if np.isfinite(loss).any() else len(loss) - 1
 
 
 def _read(history: Path) -> dict[str, np.ndarray]:
@@ -43,11 +53,15 @@ def _read(history: Path) -> dict[str, np.ndarray]:
         ) from None
 
 
-def _draw(axes: Axes, columns: dict[str, np.ndarray], lines: dict[str, tuple[str, str]]) -> None:
-    """Logarithmic curves of the columns that have values."""
+def _draw(axes: Axes, columns: dict[str, np.ndarray], lines: dict[str, tuple[str, str]], best: int) -> None:
+    """Logarithmic curves of the columns that have values, each with a star at the best epoch."""
+    epoch = columns["epoch"]
+    marker = "." if len(epoch) <= MARKED else None
     for name, (label, color) in lines.items():
         if np.isfinite(columns[name]).any():
-            axes.plot(columns["epoch"], columns[name], color=color, label=label, marker=".", markersize=3, linewidth=1)
-    axes.set(xlabel="epoch", yscale="log")
+            axes.plot(epoch, columns[name], color=color, label=label, marker=marker, markersize=4)
+            axes.plot(epoch[best], columns[name][best], color=color, marker="*", markersize=9, markeredgecolor="0.1")
+    axes.set_yscale("log")
     if axes.lines:
-        axes.legend(frameon=False)
+        axes.plot([], [], color="w", marker="*", markersize=9, markeredgecolor="0.1", label=f"best: {epoch[best]:.0f}")
+        axes.legend(handlelength=1.4)

@@ -1,15 +1,18 @@
-"""Reading a run's ``metrics.json``."""
+"""What a run's ``metrics.json`` holds; docs/metrics.md and its JSON schema are written from these models."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from forgefield.config.base import NonNegative, NonNegativeInteger
+from forgefield.config.base import NonNegative, NonNegativeInteger, PositiveInteger
 from forgefield.config.contents import Finite, Record, read_content
 
+FORMAT = 2
 AGAIN = "evaluate the run again with `forgefield evaluate`"
+
+Interval = Annotated[list[NonNegative], Field(min_length=2, max_length=2)]
 
 
 class Errors(Record):
@@ -18,37 +21,108 @@ class Errors(Record):
     n: NonNegativeInteger
     """how many values were compared"""
 
+    absent: NonNegativeInteger
+    """how many values have no reference, and count in nothing else"""
+
     mae: NonNegative | None
     """the mean absolute error, or null"""
 
     rmse: NonNegative | None
     """the root mean square error, or null"""
 
-    r2: Finite | None
-    """the coefficient of determination, or null"""
+    max: NonNegative | None
+    """the largest absolute error, or null"""
+
+    mae_interval: Interval | None
+    """the bootstrap interval of `mae`, low and high; null with fewer than two blocks of structures"""
+
+    rmse_interval: Interval | None
+    """the bootstrap interval of `rmse`, low and high, or null"""
 
     @model_validator(mode="after")
     def _compared(self) -> Self:
-        if self.n and None in (self.mae, self.rmse):
-            raise ValueError(f"{self.n} values compared, but mae or rmse is null")
+        if self.n and None in (self.mae, self.rmse, self.max):
+            raise ValueError(f"{self.n} values compared, but mae, rmse or max is null")
         return self
 
 
-class QuantityErrors(Record):
-    """Errors of one model by quantity."""
+class WholeErrors(Errors):
+    """Errors of one quantity over a whole split."""
 
-    energy_per_atom: Errors
-    """errors of the energies, eV/atom"""
+    r2: Finite | None
+    """the coefficient of determination; null where the reference is constant, and for angles"""
+
+    median: NonNegative | None
+    """the median of the absolute errors, or null"""
+
+    p95: NonNegative | None
+    """the 95th percentile of the absolute errors, or null"""
+
+
+class QuantityErrors(Record):
+    """Errors of one model by quantity, over a whole split."""
+
+    energy_per_atom: WholeErrors
+    """of total energies divided by the number of atoms"""
+
+    energy: WholeErrors
+    """of total energies"""
+
+    relative_energy: WholeErrors
+    """of total energies less the mean of their composition; absent where a composition has one labelled structure"""
+
+    forces: WholeErrors
+    """of force components"""
+
+    force_norms: WholeErrors
+    """of the magnitudes of the atoms' forces"""
+
+    force_angles: WholeErrors
+    """the angle between predicted and reference force of each atom, which itself is the error; absent where one is 0"""
+
+    stress: WholeErrors | None = None
+    """of the nine stress components; only where the split has virials"""
+
+
+class PartErrors(Record):
+    """Errors of one model over a part of a split, by quantity."""
+
+    energy_per_atom: Errors | None = None
+    """as for the whole split; not by element"""
+
+    energy: Errors | None = None
+    """as for the whole split; not by element"""
+
+    relative_energy: Errors | None = None
+    """as for the whole split; not by element"""
 
     forces: Errors
-    """errors of the force components, eV/Å"""
+    """as for the whole split"""
 
-    stress: Errors | None = None
-    """errors of the stress components, eV/Å³; only where the data have virials"""
+    force_norms: Errors
+    """as for the whole split"""
+
+    force_angles: Errors
+    """as for the whole split"""
 
 
-class SplitErrors(Record):
-    """Errors of one split by variant of the model: either ``trained``, or all others."""
+class Variants(Record):
+    """One entry for each model that was evaluated: either ``trained``, or all others."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (found := set(dict(self.variants()))) not in ({"trained"}, {"foundation", "refitted", "finetuned"}):
+            names = ", ".join(sorted(found)) or "no variant"
+            raise ValueError(f"expected foundation, refitted and finetuned, or trained, found {names}")
+        return self
+
+    def variants(self) -> Iterator[tuple[str, QuantityErrors | PartErrors]]:
+        """Names and errors of the variants that there are."""
+        return ((name, errors) for name, errors in self if errors is not None)
+
+
+class SplitErrors(Variants):
+    """Errors over a whole split by model: either `trained`, or all others."""
 
     foundation: QuantityErrors | None = None
     """the model that training started from"""
@@ -62,29 +136,96 @@ class SplitErrors(Record):
     trained: QuantityErrors | None = None
     """the model trained from scratch"""
 
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if (found := set(dict(self.variants()))) not in ({"trained"}, {"foundation", "refitted", "finetuned"}):
-            names = ", ".join(sorted(found)) or "no variant"
-            raise ValueError(f"expected foundation, refitted and finetuned, or trained, found {names}")
-        return self
 
-    def variants(self) -> Iterator[tuple[str, QuantityErrors]]:
-        """Names and errors of the variants that there are."""
-        return ((name, errors) for name, errors in self if errors is not None)
+class PartVariants(Variants):
+    """Errors over a part of a split by model: either `trained`, or all others."""
+
+    foundation: PartErrors | None = None
+    """the model that training started from"""
+
+    refitted: PartErrors | None = None
+    """the same with energy shifts fitted to the training set"""
+
+    finetuned: PartErrors | None = None
+    """the trained model"""
+
+    trained: PartErrors | None = None
+    """the model trained from scratch"""
+
+
+class Part(Record):
+    """A part of a split."""
+
+    structures: PositiveInteger
+    """structures in it; for an element, those that have it"""
+
+    atoms: PositiveInteger
+    """atoms of these structures; for an element, atoms of it"""
+
+    errors: PartVariants
+    """by model"""
+
+
+class Parts(Record):
+    """The parts of one split, in four ways; the largest part first, sizes in ascending order."""
+
+    element: dict[str, Part]
+    """by chemical symbol"""
+
+    composition: dict[str, Part]
+    """by chemical formula, as `C2H6O`; the 50 with most structures"""
+
+    compositions_left_out: NonNegativeInteger
+    """how many compositions are not listed"""
+
+    size: dict[str, Part]
+    """by number of atoms, as `9`; ranges as `8-12` where there are more than 20 sizes"""
+
+    file: dict[str, Part]
+    """by source file; empty where the structures are from one file"""
+
+
+class Bootstrap(Record):
+    """How the intervals were found: blocks of structures drawn with replacement, with the same seed always."""
+
+    level: float
+    """share of the resamples that lie in the interval"""
+
+    resamples: PositiveInteger
+    """how often blocks were drawn"""
+
+    blocks: PositiveInteger
+    """the largest number of blocks; with as few structures each is its own block, else consecutive ones share one"""
 
 
 class Metrics(Record):
-    """What tables and pictures take from ``metrics.json``."""
+    """The file."""
+
+    format: Literal[FORMAT]  # type: ignore[valid-type]
+    """the version of this layout"""
+
+    units: dict[str, str]
+    """unit of mae, rmse, max, median, p95 and intervals by quantity; r2 has none"""
+
+    bootstrap: Bootstrap
+    """how intervals were found"""
 
     splits: Annotated[dict[str, SplitErrors], Field(min_length=1)]
     """errors by split"""
 
+    parts: dict[str, Parts]
+    """errors of parts of the data, by split"""
 
-def read_splits(run: Path) -> dict[str, SplitErrors]:
-    """The errors of a run by split.
+
+def read_metrics(run: Path) -> Metrics:
+    """The content of a run's ``metrics.json``.
 
     Raises:
-        UserError: the file is damaged; the message names the key.
+        UserError: the file is damaged, or of another version; the message names the key.
     """
-    return read_content(run / "metrics.json", Metrics, AGAIN).splits
+    return read_content(run / "metrics.json", Metrics, AGAIN)
+
+
+def read_splits(run: Path) -> dict[str, SplitErrors]:
+    """The errors of a run by split; see :func:`read_metrics`."""
+    return read_metrics(run).splits

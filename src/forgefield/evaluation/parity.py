@@ -1,7 +1,6 @@
-"""Parity plots: prediction over reference, the start of training beside its end on the same axes."""
+"""Parity plots: prediction over reference, before training beside after, and the distributions of both's errors."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,152 +10,109 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
-from forgefield.errors import UserError
-from forgefield.evaluation.metrics_file import AGAIN, Errors
-from forgefield.evaluation.predictions import read_rows, real_atoms
+from forgefield.evaluation.metrics_file import WholeErrors
+from forgefield.evaluation.parity_values import ParityValues, Quantity
+from forgefield.evaluation.style import COLUMN, VARIANTS, WIDE
 
 BINS = 320
 NEARBY = 9
 """Bins, and the odd number of bins along each side of the square in which values count as near."""
-
-Values = tuple[np.ndarray, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """One kind of parity plot.
-
-    Attributes:
-        name: as in the metrics file.
-        label: of the axes, after "reference" or "predicted".
-        unit: of the values, in words fit for a label.
-        small: a thousandth of the unit, for errors.
-        column: name of its column in a group of the predictions file.
-        centered: shown relative to the mean of the reference.
-    """
-
-    name: str
-    label: str
-    unit: str
-    small: str
-    column: str
-    centered: bool = False
-
-
-QUANTITIES = {
-    "energy": Quantity("energy_per_atom", "energy − mean reference", "eV/atom", "meV/atom", "energy", True),
-    "forces": Quantity("forces", "force component", "eV/Å", "meV/Å", "forces"),
-    "stress": Quantity("stress", "stress component", "eV/Å³", "meV/Å³", "stress"),
-}
-
-
-def parity_values(predictions: Path, quantity: Quantity, variant: str) -> Iterator[Values]:
-    """Stream the counted (reference, predicted) values of one variant, flat."""
-    names = ["n_atoms", f"reference/{quantity.column}", f"{variant}/{quantity.column}"]
-    for rows in read_rows(predictions, names):
-        reference, predicted = rows[names[1]], rows[names[2]]
-        if quantity.column == "energy":
-            reference, predicted = reference / rows["n_atoms"], predicted / rows["n_atoms"]
-        elif quantity.column == "forces":
-            atoms = real_atoms(rows["n_atoms"], reference.shape[1])
-            reference, predicted = reference[atoms], predicted[atoms]
-        present = ~np.isnan(reference)
-        yield reference[present], predicted[present]
+DENSE = 2000
+"""More values than this are colored by how many are near."""
+ERROR_BINS, ERROR_RANGE = 80, 4.0
+"""Bins of the histogram of errors, and how many times the largest RMSE it reaches to both sides."""
 
 
 def parity_figure(
-    predictions: Path, quantity: Quantity, panels: Sequence[tuple[str, str]], errors: Mapping[str, Errors]
+    predictions: Path, quantity: Quantity, variants: Sequence[str], errors: Mapping[str, WholeErrors]
 ) -> Figure:
-    """One panel per (variant, title), all with the same axes and color scale.
+    """One panel per variant, all with the same axes and color scale, above a histogram of the errors of all.
 
     Args:
         predictions: a predictions file.
         quantity: what to compare.
-        panels: variants of the model with their titles.
+        variants: of the model.
         errors: of this quantity, by variant.
 
     Raises:
         UserError: the predictions file is damaged, holds other values than ``errors`` counts, or some that are no
             numbers.
     """
-    for variant, _ in panels:
-        _check(predictions, quantity, variant, errors[variant].n)
-    center = _reference_mean(predictions, quantity) if quantity.centered else 0.0
-    low, high = _common_range(predictions, quantity, [variant for variant, _ in panels], center)
+    values = ParityValues(predictions, quantity)
+    for variant in variants:
+        values.check(variant, errors[variant].n)
+    low, high = _common_range(values, variants)
     edges = np.linspace(low, high, BINS + 1)
-    counts = [_histogram(parity_values(predictions, quantity, variant), edges + center) for variant, _ in panels]
-    densities = [uniform_filter(count, NEARBY, mode="constant") * NEARBY**2 for count in counts]
-    norm = LogNorm(1, max(10, *(d.max() for d in densities)))
-    figure = Figure(figsize=(0.9 + 3.1 * len(panels), 3.5), layout="compressed")
-    all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, (variant, title), count, density in zip(all_axes, panels, counts, densities, strict=True):
-        points = _draw_density(axes, edges, count, density, norm)
-        _decorate(axes, quantity, title, errors[variant], (low, high))
-    figure.supxlabel(f"reference {quantity.label} ({quantity.unit})", fontsize="medium")
-    figure.supylabel(f"predicted {quantity.label} ({quantity.unit})", fontsize="medium")
-    figure.colorbar(points, ax=all_axes, label="values nearby", aspect=30, pad=0.02)
+    counts = {variant: _histogram(values, variant, edges) for variant in variants}
+    figure = Figure(figsize=(WIDE if len(variants) > 1 else COLUMN, 4.1), layout="constrained")
+    top, bottom = figure.subfigures(2, 1, height_ratios=(2.9, 1.2))
+    panels = top.subplots(1, len(variants), sharex=True, sharey=True, squeeze=False)[0]
+    points = _draw_points(panels, edges, counts)
+    for axes, variant in zip(panels, variants, strict=True):
+        _decorate(axes, quantity, VARIANTS[variant][0], errors[variant], (low, high))
+    panels[0].set_ylabel(f"predicted {values.label}\n({quantity.unit})")
+    top.supxlabel(f"reference {values.label} ({quantity.unit})", fontsize="medium")
+    if points is not None:
+        top.colorbar(points, ax=panels, label="values nearby", aspect=25, pad=0.02)
+    _draw_errors(bottom.subplots(), values, quantity, errors)
     return figure
 
 
-def _check(predictions: Path, quantity: Quantity, variant: str, n: int) -> None:
-    """Are there ``n`` values, all finite? What is drawn from others would be wrong, or nothing."""
-    found = 0
-    for pair in parity_values(predictions, quantity, variant):
-        found += pair[0].size
-        if not np.isfinite(pair).all():
-            raise UserError(f"{predictions}: {variant}/{quantity.column} holds NaN or infinite values; {AGAIN}")
-    if found != n:
-        raise UserError(
-            f"{predictions}: {found} values of {variant}/{quantity.column} have a reference, but metrics.json counts "
-            f"{n}; {AGAIN}"
-        )
-
-
-def _reference_mean(predictions: Path, quantity: Quantity) -> float:
-    n, total = 0, 0.0
-    for reference, _ in parity_values(predictions, quantity, "reference"):
-        n, total = n + reference.size, total + float(reference.sum())
-    return total / n
-
-
-def _common_range(predictions: Path, quantity: Quantity, variants: Sequence[str], center: float) -> tuple[float, float]:
-    """Bounds of all references and predictions less ``center``, with a margin."""
+def _common_range(values: ParityValues, variants: Sequence[str]) -> tuple[float, float]:
+    """Bounds of all references and predictions, with a margin."""
     low, high = np.inf, -np.inf
     for variant in variants:
-        for reference, predicted in parity_values(predictions, quantity, variant):
-            low = min(low, reference.min(initial=np.inf), predicted.min(initial=np.inf))
-            high = max(high, reference.max(initial=-np.inf), predicted.max(initial=-np.inf))
+        for pair in values.of(variant):
+            low = min(low, *(x.min(initial=np.inf) for x in pair))
+            high = max(high, *(x.max(initial=-np.inf) for x in pair))
     margin = 0.04 * (high - low) or 1e-3
-    return low - center - margin, high - center + margin
+    return low - margin, high + margin
 
 
-def _histogram(values: Iterator[Values], edges: np.ndarray) -> np.ndarray:
+def _histogram(values: ParityValues, variant: str, edges: np.ndarray) -> np.ndarray:
     """(BINS, BINS) values per cell of a grid, reference along the first axis."""
-    return sum(np.histogram2d(reference, predicted, bins=(edges, edges))[0] for reference, predicted in values)
+    return sum(np.histogram2d(*pair, bins=(edges, edges))[0] for pair in values.of(variant))
 
 
-def _draw_density(
-    axes: Axes, edges: np.ndarray, counts: np.ndarray, density: np.ndarray, norm: LogNorm
-) -> PathCollection:
-    """One point per occupied grid cell, which is narrower than the point, so that any number of values can be drawn."""
-    centers = (edges[1:] + edges[:-1]) / 2
-    x, y = np.nonzero(counts)
-    order = np.argsort(density[x, y], kind="stable")  # dense cells on top
-    x, y = x[order], y[order]
-    return axes.scatter(
-        centers[x], centers[y], c=density[x, y], norm=norm, cmap="viridis", s=5, linewidths=0, rasterized=True, zorder=2
-    )
+def _draw_points(panels: Sequence[Axes], edges: np.ndarray, counts: Mapping[str, np.ndarray]) -> PathCollection | None:
+    """One point per occupied grid cell, which is narrower than the point, so that any number of values can be drawn.
+
+    Where they are dense, what is returned explains the colors.
+    """
+    centers, points = (edges[1:] + edges[:-1]) / 2, None
+    dense = max(count.sum() for count in counts.values()) > DENSE
+    densities = [uniform_filter(count, NEARBY, mode="constant") * NEARBY**2 for count in counts.values()]
+    norm = LogNorm(1, max(10, *(density.max() for density in densities)))
+    for axes, (variant, count), density in zip(panels, counts.items(), densities, strict=True):
+        x, y = np.nonzero(count)
+        order = np.argsort(density[x, y], kind="stable")  # dense cells on top
+        x, y = x[order], y[order]
+        look = {"c": density[x, y], "norm": norm, "cmap": "viridis"} if dense else {"c": VARIANTS[variant][1]}
+        size = {"s": 4 if dense else 9, "linewidths": 0, "rasterized": True, "zorder": 2}
+        points = axes.scatter(centers[x], centers[y], **look, **size)
+    return points if dense else None
 
 
-def _decorate(axes: Axes, quantity: Quantity, title: str, errors: Errors, limits: tuple[float, float]) -> None:
+def _decorate(axes: Axes, quantity: Quantity, title: str, errors: WholeErrors, limits: tuple[float, float]) -> None:
     axes.plot(limits, limits, color="0.35", linewidth=0.8, zorder=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal", title=title)
-    axes.locator_params(nbins=5)
-    r2 = "not defined" if errors.r2 is None else f"{errors.r2:.4f}"
-    text = (
-        f"N = {errors.n:,}\n"
-        f"MAE = {1000 * errors.mae:.3g} {quantity.small}\n"
-        f"RMSE = {1000 * errors.rmse:.3g} {quantity.small}\n"
-        f"R² = {r2}"
-    )
-    axes.text(0.04, 0.96, text, transform=axes.transAxes, va="top", fontsize="small", linespacing=1.4)
+    axes.locator_params(nbins=4)
+    r2 = "–" if errors.r2 is None else f"{errors.r2:.4f}"
+    text = f"N = {errors.n:,}\nMAE {1000 * errors.mae:.3g}\nRMSE {1000 * errors.rmse:.3g}\n{quantity.small}\nR² {r2}"
+    axes.text(0.04, 0.97, text, transform=axes.transAxes, va="top", fontsize=8, linespacing=1.25)
+
+
+def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, WholeErrors]) -> None:
+    """Histograms of the errors of all variants over one another, in thousandths of the unit."""
+    reach = 1000 * min(max(e.max for e in errors.values()), ERROR_RANGE * max(e.rmse for e in errors.values())) or 1.0
+    edges = np.linspace(-reach, reach, ERROR_BINS + 1)
+    for variant in errors:
+        name, color = VARIANTS[variant]
+        pairs = values.of(variant)
+        counts = sum(np.histogram(1000 * (predicted - reference), edges)[0] for reference, predicted in pairs)
+        axes.stairs(counts, edges, fill=True, color=color, alpha=0.25)
+        axes.stairs(counts, edges, color=color, label=name)
+    axes.axvline(0.0, color="0.35", linewidth=0.8, zorder=0)
+    axes.set(xlabel=f"error ({quantity.small})", ylabel="values", yscale="log", xlim=(-reach, reach))
+    axes.set_ylim(bottom=0.7)
+    axes.legend(loc="upper right", handlelength=1.2)

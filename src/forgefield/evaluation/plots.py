@@ -1,5 +1,6 @@
-"""All pictures of one run, drawn from its files alone."""
+"""All pictures of one run, drawn from its files alone, and from its data."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -7,59 +8,62 @@ from matplotlib.figure import Figure
 
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
+from forgefield.evaluation.error_plots import element_figure, magnitude_figure
 from forgefield.evaluation.learning_curve import learning_curve_figure
-from forgefield.evaluation.metrics_file import read_splits
-from forgefield.evaluation.parity import QUANTITIES, parity_figure
-from forgefield.files import atomic_file
+from forgefield.evaluation.metrics_file import Metrics, read_metrics
+from forgefield.evaluation.overview import overview_figure
+from forgefield.evaluation.parity import parity_figure
+from forgefield.evaluation.parity_values import QUANTITIES
+from forgefield.evaluation.style import STYLE, save
 
-STYLE = {
-    "font.size": 9,
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 9,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "forgefield",
-}
-TITLES = {
-    "energy": [("refitted", "zero-shot, energy shifts refitted"), ("finetuned", "fine-tuned")],
-    "forces": [("foundation", "zero-shot"), ("finetuned", "fine-tuned")],
-    "stress": [("foundation", "zero-shot"), ("finetuned", "fine-tuned")],
-}
+# before and after; the energies of a foundation model as it came belong to another level of theory
+COMPARED = {"energy": ("refitted", "finetuned"), "forces": ("foundation", "finetuned")}
 
 
-def plot_run(run: Path, config: PlotsConfig) -> list[Path]:
-    """Draw parity_energy, parity_forces, parity_stress where there is stress, and learning_curve.
+def plot_run(run: Path, config: PlotsConfig, data: Path | None = None) -> list[Path]:
+    """Draw what the run's labels allow.
+
+    These are ``parity_energy``, ``parity_forces`` and ``parity_stress``, ``error_by_element`` and ``error_by_force``,
+    ``learning_curve``, and ``data_overview``.
 
     Args:
         run: the run's directory with ``metrics.json``, ``predictions_{split}.h5`` and ``history.csv``.
         config: the config's ``plots`` section.
+        data: directory of the stores that ``data_overview`` shows; None: without it.
 
     Returns:
         The pictures' paths.
 
     Raises:
-        UserError: the run has not been evaluated.
+        UserError: the run has not been evaluated, or a file is damaged.
     """
     if not (run / "metrics.json").exists():
         raise UserError(f"{run}: no metrics.json; evaluate the run first with `forgefield evaluate`")
-    splits = read_splits(run)
-    split = "test" if "test" in splits else next(iter(splits))
-    metrics = dict(splits[split].variants())
-    predictions = run / f"predictions_{split}.h5"
+    metrics = read_metrics(run)
     paths = []
     with rc_context(STYLE):
-        for name, quantity in QUANTITIES.items():
-            panels = [(v, t) for v, t in TITLES[name] if v in metrics] or [("trained", "trained from scratch")]
-            errors = {variant: getattr(metrics[variant], quantity.name) for variant, _ in panels}
-            if all(of_variant and of_variant.n for of_variant in errors.values()):
-                figure = parity_figure(predictions, quantity, panels, errors)
-                paths += _save(figure, run / f"parity_{name}", config)
-        paths += _save(learning_curve_figure(run / "history.csv"), run / "learning_curve", config)
+        for name, figure in _figures(run, metrics, data):
+            paths += save(figure, run / name, config)
     return paths
 
 
-def _save(figure: Figure, stem: Path, config: PlotsConfig) -> list[Path]:
-    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    for path, metadata in zip(paths, (None, {"Date": None}), strict=True):  # equal numbers give equal bytes
-        with atomic_file(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:], dpi=config.dpi, metadata=metadata)
-    return paths
+def _figures(run: Path, metrics: Metrics, data: Path | None) -> Iterator[tuple[str, Figure]]:
+    split = "test" if "test" in metrics.splits else next(iter(metrics.splits))
+    found = dict(metrics.splits[split].variants())
+    predictions = run / f"predictions_{split}.h5"
+    for name, quantity in QUANTITIES.items():
+        variants = _compared(name, found)
+        errors = {variant: getattr(found[variant], quantity.name) for variant in variants}
+        if all(of_variant and of_variant.n for of_variant in errors.values()):
+            yield f"parity_{name}", parity_figure(predictions, quantity, variants, errors)
+    variants = _compared("forces", found)
+    if all(found[variant].forces.n for variant in variants):
+        yield "error_by_element", element_figure(metrics.parts[split].element, variants)
+        yield "error_by_force", magnitude_figure(predictions, variants)
+    yield "learning_curve", learning_curve_figure(run / "history.csv")
+    if data is not None:
+        yield "data_overview", overview_figure(data)
+
+
+def _compared(name: str, found: dict) -> list[str]:
+    return [v for v in COMPARED.get(name, COMPARED["forces"]) if v in found] or ["trained"]

@@ -2,11 +2,13 @@
 
 Groups ``reference`` and one per variant of the model hold ``energy`` (N,), ``forces`` (N, A, 3) and, where the split
 has virials, ``stress`` (N, 3, 3); the root holds ``n_atoms`` (N,), ``source_index`` (N,) and ``species`` (N, A). Rows
-are in the order of the split. A is the largest structure; entries beyond ``n_atoms`` are 0. A reference that is absent
-or has weight 0 is NaN, and so is the stress of a structure without a periodic cell. The attribute ``units`` of each
-dataset names its unit.
+are in the order of the split. ``sources`` is the JSON text of the source files, each with the number in all of them of
+its first frame, where the split knows them. A is the largest structure; entries beyond ``n_atoms`` are 0. A reference
+that is absent or has weight 0 is NaN, and so is the stress of a structure without a periodic cell. The attribute
+``units`` of each dataset names its unit.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,7 +26,14 @@ UNITS = {"energy": "eV", "forces": "eV/angstrom", "stress": "eV/angstrom^3"}
 
 
 def create_predictions(
-    file: h5py.File, split: str, variants: Sequence[str], *, n: int, max_atoms: int, stress: bool
+    file: h5py.File,
+    split: str,
+    variants: Sequence[str],
+    *,
+    n: int,
+    max_atoms: int,
+    stress: bool,
+    sources: Sequence[tuple[str, int]] = (),
 ) -> None:
     """Lay out an empty predictions file for ``n`` structures."""
     file.attrs.update(
@@ -35,9 +44,10 @@ def create_predictions(
             "created_by": f"forgefield {__version__}",
         }
     )
+    file["sources"] = np.bytes_(json.dumps([*sources]).encode())
     for group in ("reference", *variants):
         for quantity, tail in _tails(max_atoms).items():
-            if quantity == "stress" and not stress:
+            if quantity not in UNITS or (quantity == "stress" and not stress):
                 continue
             _create(file, f"{group}/{quantity}", (n, *tail), np.float64).attrs["units"] = UNITS[quantity]
     _create(file, "n_atoms", (n,), np.int32)
@@ -78,6 +88,15 @@ def read_rows(path: Path, names: Sequence[str], chunk: int = 1024) -> Iterator[d
             raise damaged(path, "evaluate") from None
 
 
+def read_sources(path: Path) -> list[tuple[str, int]]:
+    """The files that the structures are from, with the number in all of them of the first frame of each; or nothing."""
+    with open_file(path, "evaluate") as file:
+        try:
+            return [(name, frame) for name, frame in json.loads(file["sources"][()])] if "sources" in file else []
+        except (*DAMAGES, TypeError):
+            raise damaged(path, "evaluate") from None
+
+
 def _checked_length(path: Path, file: h5py.File, names: Sequence[str]) -> int:
     """The number of rows, once all columns have it and the shapes of the format."""
     if (version := file.attrs.get("forgefield_format")) != FORMAT:
@@ -85,15 +104,15 @@ def _checked_length(path: Path, file: h5py.File, names: Sequence[str]) -> int:
     shapes = {name: file[name].shape if isinstance(file.get(name), h5py.Dataset) else None for name in names}
     n, most = (file["species"].shape if isinstance(file.get("species"), h5py.Dataset) else (0, 0))[:2]
     for name, shape in shapes.items():
-        expected = (n, *_tails(most).get(name.rpartition("/")[2], ()))
+        expected = (n, *(_tails(most) | {"species": (most,)}).get(name.rpartition("/")[2], ()))
         if shape != expected:
             raise UserError(f"{path}: {name} has shape {shape}, expected {expected}; {AGAIN}")
     return n
 
 
 def _tails(most: int) -> dict[str, tuple[int, ...]]:
-    """The shape of a row of each quantity, where the largest structure has ``most`` atoms."""
-    return {"energy": (), "forces": (most, 3), "stress": (3, 3)}
+    """The shape of a row of each column that is not a number, where the largest structure has ``most`` atoms."""
+    return {"energy": (), "forces": (most, 3), "stress": (3, 3), "species": (most,)}
 
 
 def real_atoms(n_atoms: np.ndarray, width: int) -> np.ndarray:

@@ -5,19 +5,36 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
+
+from forgefield.trainers.stopping import Stop
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 class Child(subprocess.Popen):
-    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux)."""
+    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux).
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str], end: signal.Signals) -> None:
+    Args:
+        command, environment: of the process.
+        end: the signal.
+        output: the file that it writes to; None: where its parent does.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, output: TextIO | None = None
+    ) -> None:
         self._end = end
-        super().__init__(command, env=environment, preexec_fn=self._end_with_parent)
+        # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
+
+    def ask(self) -> None:
+        """Ask it to end its training; mpirun and srun pass this signal on to the processes that they have started."""
+        self.send_signal(signal.SIGUSR1)
 
     def terminate(self) -> None:
         self.send_signal(self._end)
@@ -27,11 +44,25 @@ class Child(subprocess.Popen):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, self._end)
 
 
-def wait(children: Sequence[Child], failure: Path) -> int:
-    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
+def wait(children: Sequence[Child], failure: Path, stop: Stop, meanwhile: Callable[[], object] = lambda: None) -> int:
+    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0.
+
+    Args:
+        children: the processes.
+        failure: the file that the first one that fails leaves.
+        stop: where this process is asked to stop, the children are.
+        meanwhile: called again and again, and once before any is ended.
+    """
+    passed_on = False
     try:
         while None in (codes := [child.poll() for child in children]) and not any(codes) and not failure.exists():
+            meanwhile()
+            if stop.asked and not passed_on:
+                passed_on = True
+                for child in children:
+                    child.ask()
             time.sleep(POLL_SECONDS)
+        meanwhile()
         return next((code for code in codes if code), 0)
     finally:
         _end(children)

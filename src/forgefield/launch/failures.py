@@ -11,10 +11,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from forgefield.errors import MachineError, UserError
-from forgefield.launch.processes import FAILURE
+from forgefield.errors import MachineError, StoppedError, UserError
+from forgefield.launch.processes import FAILURE, RANK_LOGS, is_first, rank
+from forgefield.launch.rank_logs import last_lines
+from forgefield.trainers.stopping import Stop
 
 GRACE_SECONDS = 5.0
+# of a process that was asked to stop before it trained
+ENDED_BY_ASKING = (-signal.SIGUSR1, 128 + signal.SIGUSR1)
 
 
 @contextmanager
@@ -22,7 +26,7 @@ def ended_together() -> Iterator[None]:
     """Where anything fails, leave the message for the process that waits, and end at once, so that all are ended."""
     try:
         yield
-    except (UserError, MachineError) as error:
+    except (UserError, MachineError, StoppedError) as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         os._exit(128 + signal.SIGINT)
@@ -36,9 +40,15 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     line, path = " ".join(message.split()), os.environ.get(FAILURE)
     sys.stdout.flush()
     if path is None:
-        print(f"{trace}error: {line}", file=sys.stderr, flush=True)
+        if code != StoppedError.exit_code:
+            print(f"{trace}error: {line}", file=sys.stderr, flush=True)
+        elif is_first():  # which all others would repeat
+            print(line, file=sys.stderr, flush=True)
     else:
         own = Path(f"{path}.{os.getpid()}")
+        if code not in (UserError.exit_code, StoppedError.exit_code) and RANK_LOGS in os.environ:
+            print(trace, file=sys.stderr, flush=True)
+            trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"
         own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
         # the first one is the cause, others may follow from it
         with suppress(FileExistsError):
@@ -49,7 +59,22 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     os._exit(code)
 
 
-def report(failure: Path) -> NoReturn:
-    found = json.loads(failure.read_text())
-    print(found["trace"], end="", file=sys.stderr, flush=True)
-    raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])
+def raise_failure(code: int, failure: Path, stop: Stop) -> None:
+    """Report that a process has failed, or was stopped, if one has.
+
+    Args:
+        code: with which the first one ended, or what has started it.
+        failure: the file that the first one that ended early has left.
+        stop: whether they were asked to end.
+    """
+    # whoever loses its connection to a process that was killed reports that too
+    if failure.exists() and code >= 0:
+        found = json.loads(failure.read_text())
+        print(found["trace"], end="", file=sys.stderr, flush=True)
+        kinds = {kind.exit_code: kind for kind in (UserError, StoppedError)}
+        raise kinds.get(found["code"], MachineError)(found["message"])
+    if code in ENDED_BY_ASKING and stop.reason is not None:
+        raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
+    if code:
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")

@@ -1,23 +1,25 @@
 """How many processes a run needs, which of them this one is, and what is its own."""
 
 import os
-import sys
+import socket
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 from forgefield.config import RunConfig
-from forgefield.errors import UserError
+from forgefield.launch.rank_logs import write_own
 
 # environment of the processes that are started here
-FAILURE, COORDINATOR = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR"
+FAILURE, COORDINATOR, STARTED = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR", "FORGEFIELD_STARTED"
+# directory of the logs of processes that are started in a Slurm job
+RANK_LOGS = "FORGEFIELD_RANK_LOGS"
 # by which launchers say how many processes they have started, which of all this one is, and which of those on its node
 SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID")
-# how many nodes a Slurm job has, in which srun starts processes
-JOB_NODES = "SLURM_JOB_NUM_NODES"
-# more would spend their time waiting for each other
-MOST_PER_CORE = 4
 
 
 def process_count(config: RunConfig) -> int:
@@ -31,31 +33,19 @@ def is_started(config: RunConfig) -> bool:
     return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in COUNTS[config.backend])
 
 
+def started() -> float:
+    """When the run began, in seconds since the epoch, which the process that has started this one knows."""
+    return float(os.environ.get(STARTED, time.time()))
+
+
 def is_first() -> bool:
     """Whether this process speaks for all, which the one that has started them does where that is forgefield."""
-    return FAILURE not in os.environ and _number(RANKS) in (None, 0)
+    return FAILURE not in os.environ and rank() == 0
 
 
-def require_here(config: RunConfig) -> None:
-    """Refuse to leave a job's other nodes unused, and far more devices than this machine has CPU cores."""
-    if config.n_nodes > 1 and int(os.environ.get(JOB_NODES, "1")) > 1:
-        raise UserError(f"n_nodes: {config.n_nodes} nodes are asked for, but this is one process; {_launcher(config)}")
-    if config.n_nodes > 1:
-        line = f"n_nodes: this is no job of several nodes, so what {config.n_nodes} would do is done on this machine"
-        print(line, file=sys.stderr, flush=True)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if (count := config.n_devices) > (most := MOST_PER_CORE * cores):
-        raise UserError(f"devices: {count} are asked for on {cores} CPU cores; expected at most {most}")
-
-
-def _launcher(config: RunConfig) -> str:
-    """How to start a run on all of its nodes."""
-    nodes, devices = config.n_nodes, config.devices
-    tasks = devices if config.backend == "fabric" else 1
-    words = f"srun --nodes {nodes} --ntasks-per-node {tasks}"
-    if config.parallelism == "mpi":
-        words = f"mpirun -n {config.n_devices} --map-by ppr:{devices}:node"
-    return f"start it by `{words} forgefield ...`, or write n_nodes=1"
+def rank() -> int:
+    """Which of all processes this one is."""
+    return _number(RANKS) or 0
 
 
 def join(config: RunConfig) -> None:
@@ -63,20 +53,42 @@ def join(config: RunConfig) -> None:
 
     Before JAX or PyTorch is loaded. The engine PyTorch connects its processes itself.
     """
-    rank = _number(LOCAL_RANKS) or 0
-    if FAILURE in os.environ:
-        _take_cores(rank, process_count(config))
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    local = _number(LOCAL_RANKS) or 0
+    if RANK_LOGS in os.environ:
+        # as torchrun would say it; Slurm has shared out the cores
+        os.environ |= {"RANK": str(rank()), "LOCAL_RANK": str(local)}
+        write_own(Path(os.environ[RANK_LOGS]), rank())
+    elif FAILURE in os.environ:
+        _take_cores(local, process_count(config))
     if config.parallelism == "mpi":
-        os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[rank] if "," in visible else visible or str(rank)
+        # all devices of the node are visible, or by the ways of the site only the rank's own
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] or str(local)
     elif COORDINATOR in os.environ:
         import jax
 
-        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
+        _name_this_machine(os.environ[COORDINATOR])
+        # JAX would otherwise ask Slurm for what it is not told
+        alone = {"cluster_detection_method": "deactivate"}
+        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), rank(), **alone)
     elif config.backend == "jax" and int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
         jax.distributed.initialize(local_device_ids=list(range(config.devices)))
+
+
+def _name_this_machine(coordinator: str) -> None:
+    """Tell JAX's collectives of CPUs the address of this machine, where its name leads nowhere."""
+    with suppress(OSError):
+        socket.getaddrinfo(socket.gethostname(), None)
+        return
+    from jax._src.lib import _jax  # jax.distributed has no argument for it
+
+    host, _, port = coordinator.rpartition(":")
+    with socket.socket(type=socket.SOCK_DGRAM) as s:
+        s.connect((host, int(port)))
+        own = s.getsockname()[0]
+    _jax.make_gloo_tcp_collectives = partial(_jax.make_gloo_tcp_collectives, hostname=own)
 
 
 def _number(names: Sequence[str]) -> int | None:

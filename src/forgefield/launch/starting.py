@@ -9,25 +9,40 @@ from pathlib import Path
 
 from forgefield.config import RunConfig
 from forgefield.doctor.processes import find_program
-from forgefield.errors import MachineError, UserError
+from forgefield.errors import UserError
 from forgefield.launch.children import Child, wait
-from forgefield.launch.failures import report
-from forgefield.launch.processes import COORDINATOR, FAILURE, process_count
+from forgefield.launch.failures import raise_failure
+from forgefield.launch.in_job import start_in_job
+from forgefield.launch.processes import COORDINATOR, FAILURE, STARTED, process_count
+from forgefield.launch.slurm import allocation
+from forgefield.trainers.stopping import Stop
 
 # Open MPI refuses root unless told otherwise; other MPIs ignore these
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def start(config: RunConfig) -> None:
+def start(config: RunConfig, output: Path, stop: Stop) -> None:
     """Run this program again in as many processes as ``config`` needs, and wait for all of them.
 
+    Args:
+        config: of the run.
+        output: the run's directory, in which each process of a Slurm job has a log.
+        stop: whether this process is asked to end, which it then asks of the others.
+
     Raises:
-        UserError, MachineError: what the first process that failed said.
+        UserError, MachineError, StoppedError: what the first process that ended early said.
     """
+    if job := allocation(config):
+        start_in_job(config, job, output, stop)
+    else:
+        _start_here(config, stop)
+
+
+def _start_here(config: RunConfig, stop: Stop) -> None:
     count, command = process_count(config), [sys.executable, *sys.argv]
     with tempfile.TemporaryDirectory() as folder:
         failure = Path(folder) / "failure.json"
-        environment = os.environ | {FAILURE: str(failure)}
+        environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
             # mpirun ends its ranks at SIGTERM
             children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
@@ -35,13 +50,7 @@ def start(config: RunConfig) -> None:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
             children = [Child(command, environment | names, signal.SIGKILL) for names in own]
-        code = wait(children, failure)
-        # whoever loses its connection to a process that was killed reports that too
-        if failure.exists() and code >= 0:
-            report(failure)
-        if code:
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-            raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")
+        raise_failure(wait(children, failure, stop), failure, stop)
 
 
 def _mpirun(count: int) -> list[str]:

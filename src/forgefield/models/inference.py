@@ -1,9 +1,11 @@
 """Energies, forces and stresses of any number of structures, in order and in bounded memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from ase.data import chemical_symbols
@@ -48,12 +50,40 @@ class Prediction:
     stress: np.ndarray | None
 
 
-class BatchFunction(Protocol):
-    """Computes one batch; keeps what it compiles."""
+class Group(NamedTuple):
+    """Structures that are computed together, with their neighbor pairs."""
 
-    def __call__(self, structures: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Computed:
-        """Energies without energy shifts."""
+    structures: list[Structure]
+    pairs: list[NeighborPairs]
+
+
+class BatchFunction(Protocol):
+    """Computes batches on one device or on several at once; keeps what it compiles.
+
+    Attributes:
+        devices: how many batches it computes at once.
+    """
+
+    devices: int
+
+    def pack(self, groups: Sequence[Group]) -> Any:
+        """Up to ``devices`` batches as arrays, which every function alike can compute."""
         ...
+
+    def compute(self, packed: Any) -> list[Computed]:
+        """Each batch's energies, without energy shifts, forces and virials."""
+        ...
+
+    def alike(self, potential: Potential) -> "BatchFunction":
+        """The same for a potential that differs in parameters alone."""
+        ...
+
+
+class Prepared(NamedTuple):
+    """Batches that are read, packed and ready to be computed."""
+
+    groups: list[Group]
+    packed: Any
 
 
 class Predictor:
@@ -68,8 +98,9 @@ class Predictor:
         wanted: Wanted = "forces",
         engine: Engine = "jax",
         kernels: str = "auto",
+        devices: int = 1,
     ):
-        """At most ``batch`` structures are computed at once.
+        """At most ``batch`` structures are computed at once, on each of ``devices`` local devices (of JAX).
 
         ``precision`` is ``float64`` or ``float32``, whatever precision JAX and PyTorch are set to elsewhere.
         ``engine`` is asked of architectures that run on both; all others run on PyTorch. ``kernels`` is as the key of
@@ -78,7 +109,21 @@ class Predictor:
         self.potential, self.batch = potential, batch
         if precision not in PRECISIONS:
             raise UserError(f"precision {precision!r}: unknown{did_you_mean(precision, PRECISIONS)}")
-        self._compute = _batch_function(potential, np.dtype(precision), wanted, engine, kernels)
+        self._function = _batch_function(potential, np.dtype(precision), wanted, engine, kernels, devices)
+
+    def alike(self, potential: Potential) -> "Predictor | None":
+        """The same for another potential, with what is compiled in common; None where more than numbers differ."""
+        own = self.potential
+        same = (potential.architecture, potential.config, potential.elements, potential.cutoff) == (
+            (own.architecture, own.config, own.elements, own.cutoff)
+        )
+        if not same or potential.buffers.keys() != own.buffers.keys():
+            return None
+        if not all(np.array_equal(values, own.buffers[name]) for name, values in potential.buffers.items()):
+            return None
+        other = copy(self)
+        other.potential, other._function = potential, self._function.alike(potential)
+        return other
 
     def __call__(self, structures: Iterable[Structure]) -> Iterator[Prediction]:
         """Predictions in the order of ``structures`` (Å).
@@ -87,31 +132,41 @@ class Predictor:
             UserError: a structure is empty or has an element that the potential does not know, or a number that goes in
                 or comes out is not finite; names the frame.
         """
-        for group, pairs in self._groups(structures):
-            yield from self._predict(group, pairs)
+        for prepared in self.prepared(self.groups(structures)):
+            yield from self.predict(prepared)
 
-    def _groups(self, structures: Iterable[Structure]) -> Iterator[tuple[list[Structure], list[NeighborPairs]]]:
+    def groups(self, structures: Iterable[Structure]) -> Iterator[Group]:
         """Consecutive structures with their pairs, as many as fit one batch."""
-        group: list[Structure] = []
-        pairs: list[NeighborPairs] = []
+        found = Group([], [])
         for structure in structures:
             if not len(structure):
                 raise FrameError(structure.source_index, "no atoms; remove the frame")
             check_elements(structure, self.potential)
-            found = neighbor_pairs(structure, self.potential.cutoff)
-            needed = needed_capacity([*group, structure], [*pairs, found])
-            if group and (needed.structures > self.batch or needed.slots > MAX_SLOTS):
-                yield group, pairs
-                group, pairs = [], []
-            group.append(structure)
-            pairs.append(found)
-        if group:
-            yield group, pairs
+            pairs = neighbor_pairs(structure, self.potential.cutoff)
+            needed = needed_capacity([*found.structures, structure], [*found.pairs, pairs])
+            if found.structures and (needed.structures > self.batch or needed.slots > MAX_SLOTS):
+                yield found
+                found = Group([], [])
+            found.structures.append(structure)
+            found.pairs.append(pairs)
+        if found.structures:
+            yield found
 
-    def _predict(self, group: Sequence[Structure], pairs: Sequence[NeighborPairs]) -> Iterator[Prediction]:
-        energies, forces, virials = self._compute(group, pairs)
+    def prepared(self, groups: Iterable[Group]) -> Iterator[Prepared]:
+        """As many batches at a time as there are devices, for :meth:`predict` of this predictor and all alike."""
+        groups = iter(groups)
+        while some := list(islice(groups, self._function.devices)):
+            yield Prepared(some, self._function.pack(some))
+
+    def predict(self, prepared: Prepared) -> Iterator[Prediction]:
+        """Predictions for all structures of some batches, in order."""
+        for group, computed in zip(prepared.groups, self._function.compute(prepared.packed), strict=True):
+            yield from self._predictions(group.structures, computed)
+
+    def _predictions(self, structures: Sequence[Structure], computed: Computed) -> Iterator[Prediction]:
+        energies, forces, virials = computed
         start = 0
-        for i, structure in enumerate(group):
+        for i, structure in enumerate(structures):
             end = start + len(structure)
             prediction = Prediction(
                 float(energies[i]) + shift_energy(structure, self.potential.energy_shifts),
@@ -124,13 +179,13 @@ class Predictor:
 
 
 def _batch_function(
-    potential: Potential, dtype: np.dtype, wanted: Wanted, engine: Engine, kernels: str
+    potential: Potential, dtype: np.dtype, wanted: Wanted, engine: Engine, kernels: str, devices: int
 ) -> BatchFunction:
     """One of the two engines is enough for an installation, so only the one that is needed is imported."""
     if potential.architecture == "mace" and engine == "jax":
         from forgefield.models.jax_batches import JaxBatches
 
-        return JaxBatches(potential, dtype, wanted, kernels)
+        return JaxBatches(potential, dtype, wanted, kernels, devices)
     from forgefield.models.pytorch.batches import TorchBatches
 
     return TorchBatches(potential, dtype, wanted)

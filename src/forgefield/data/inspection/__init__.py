@@ -1,6 +1,6 @@
 """What reference files hold, in which units it seems to be, and how to use it."""
 
-from forgefield.data.inspection.entry import as_yaml, dataset_entry, problems
+from forgefield.data.inspection.entry import as_yaml, dataset_entry, entry_name, on_one_line, problems
 from forgefield.data.inspection.inspect import Inspection, inspect_files
 
-__all__ = ["Inspection", "as_yaml", "dataset_entry", "inspect_files", "problems"]
+__all__ = ["Inspection", "as_yaml", "dataset_entry", "entry_name", "inspect_files", "on_one_line", "problems"]

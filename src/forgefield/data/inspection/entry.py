@@ -49,12 +49,17 @@ def problems(inspection: Inspection) -> list[str]:
 
 def as_yaml(entry: dict[str, Any], name: str) -> str:
     """The text to paste into a configuration, under a name made of the user's own."""
-    name = re.sub(r"[^A-Za-z0-9_+-]+", "_", name).strip("_+-") or "data"
-    lines = "".join(f"    {key}: {_on_one_line(value)}\n" for key, value in entry.items())
-    return f"datasets:\n  {name}:\n{lines}"
+    lines = "".join(f"    {key}: {on_one_line(value)}\n" for key, value in entry.items())
+    return f"datasets:\n  {entry_name(name)}:\n{lines}"
 
 
-def _on_one_line(value: Any) -> str:
+def entry_name(text: str, otherwise: str = "data") -> str:
+    """A text as the name of an entry of the configuration."""
+    return re.sub(r"[^A-Za-z0-9_+-]+", "_", text).strip("_+-") or otherwise
+
+
+def on_one_line(value: Any) -> str:
+    """A value as YAML."""
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=10**6)
     return text.removesuffix("...\n").strip()
 

@@ -29,6 +29,10 @@ class ExactDDP(DDPStrategy):
     def setup_module(self, module: torch.nn.Module) -> torch.nn.Module:
         return module
 
+    @property
+    def root_device(self) -> torch.device:
+        return self.parallel_devices[self.local_rank % len(self.parallel_devices)]
+
 
 def connect(config: RunConfig) -> Fabric:
     """Fabric for this process, on a GPU where there is one, else on the CPU, connected with all others.
@@ -46,6 +50,9 @@ def connect(config: RunConfig) -> Fabric:
     # processes that `forgefield train` has started are all on one machine, however many nodes were asked for
     local = int(os.environ.get("LOCAL_WORLD_SIZE", config.devices)) if count > 1 else 1
     gpus = torch.cuda.device_count()
+    # some sites show each of Slurm's tasks no GPU but its own
+    if gpus == 1 and "SLURM_STEP_NUM_TASKS" in os.environ:
+        local = 1
     if gpus and local > gpus:
         raise UserError(f"devices: {local} are asked for, but {gpus} GPUs are here")
     # reports of every connection; which of Lightning's loggers writes some of them depends on what is imported

@@ -6,12 +6,10 @@ import shlex
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from typer.main import get_command
 
 from forgefield import __version__
-from forgefield.cli import main
 from forgefield.cli.app import app
 from forgefield.models.potential import save_potential
 
@@ -27,29 +25,7 @@ DATASETS = {
 CONFIG = {"dataset": "water", "model": "tiny", "datasets": DATASETS, "models": MODELS}
 
 
-@pytest.fixture
-def forgefield(monkeypatch, capsys, tmp_path):
-    """Runs `forgefield ARGUMENTS` in an empty directory; gives exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["forgefield", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return end.value.code or 0, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def water(tmp_path):
-    """Eight frames of water in the sGDML layout."""
-    random = np.random.default_rng(0)
-    positions = np.array([[0.0, 0.0, 0.0], [0.96, 0.0, 0.0], [-0.24, 0.93, 0.0]]) + 0.02 * random.normal(size=(8, 3, 3))
-    np.savez(tmp_path / "water.npz", R=positions, z=[8, 1, 1], E=random.normal(size=8), F=random.normal(size=(8, 3, 3)))
-
-
-@pytest.mark.parametrize("verb", ["inspect", *STAGES, "test", "predict", "export", "doctor"])
+@pytest.mark.parametrize("verb", ["inspect", "init", *STAGES, "test", "report", "predict", "export", "doctor"])
 def test_every_verb_explains_itself(forgefield, verb):
     code, output, _ = forgefield(verb, "--help")
     assert code == 0

@@ -1,0 +1,69 @@
+"""Exact quantiles of any number of values in two passes, of which neither keeps them all.
+
+The first pass counts values by their leading bits, which tells in which bin each wanted quantile is; the second keeps
+the values in these bins, a few in a hundred.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# a float64's exponent and the first four bits of its mantissa: bins are about 1/16 of their values wide
+SHIFT = 48
+# what lies beyond 2^-60 and 2^40 shares the outermost bins
+LEAST, MOST = ((1023 + exponent) << 4 for exponent in (-60, 40))
+
+
+class Quantiles:
+    """Quantiles by linear interpolation between neighboring values, as ``numpy.quantile`` finds them.
+
+    Call :meth:`count` with all values, then :meth:`keep` with all of them again, then :meth:`result`. No value is
+    negative; NaN is none.
+    """
+
+    def __init__(self, shares: Sequence[float]) -> None:
+        self._shares = shares
+        self._counts = np.zeros(MOST - LEAST + 1, np.int64)
+        self._kept: list[np.ndarray] = []
+        self._wanted: np.ndarray | None = None
+
+    def count(self, values: np.ndarray) -> None:
+        """The first pass."""
+        values = values[~np.isnan(values)]
+        self._counts += np.bincount(_bins(values), minlength=len(self._counts))
+
+    def keep(self, values: np.ndarray) -> None:
+        """The second pass."""
+        if self._wanted is None:
+            self._wanted = np.zeros(len(self._counts), bool)
+            self._wanted[self._bins_of(np.array([*self._ranks()], np.int64).ravel())] = True
+        values = values[~np.isnan(values)]
+        self._kept.append(values[self._wanted[_bins(values)]])
+
+    def result(self) -> list[float] | None:
+        """The quantiles; None without values."""
+        if not self._counts.sum():
+            return None
+        ordered = np.sort(np.concatenate(self._kept))
+        # how many of all values come before the first kept one of each bin, less how many kept ones do
+        kept = np.where(self._wanted, self._counts, 0)
+        skipped = (np.cumsum(self._counts) - self._counts) - (np.cumsum(kept) - kept)
+        found = []
+        for share, (low, high) in zip(self._shares, self._ranks(), strict=True):
+            a, b = (ordered[rank - skipped[self._bins_of(np.array([rank]))[0]]] for rank in (low, high))
+            found.append(float(a + (b - a) * (share * (self._counts.sum() - 1) - low)))
+        return found
+
+    def _ranks(self) -> list[tuple[int, int]]:
+        """Between which two of the ordered values each quantile is."""
+        last = int(self._counts.sum()) - 1
+        lows = [int(np.floor(share * last)) for share in self._shares] if last >= 0 else []
+        return [(low, min(low + 1, last)) for low in lows]
+
+    def _bins_of(self, ranks: np.ndarray) -> np.ndarray:
+        return np.searchsorted(np.cumsum(self._counts), ranks, side="right")
+
+
+def _bins(values: np.ndarray) -> np.ndarray:
+    bits = np.ascontiguousarray(values, np.float64).view(np.int64) >> SHIFT
+    return np.clip(bits, LEAST, MOST) - LEAST

@@ -1,0 +1,40 @@
+"""How all pictures look: made for half the width of a page, in colors that color-blind readers tell apart."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from forgefield.config.evaluation import PlotsConfig
+from forgefield.files import atomic_file
+
+# Okabe and Ito (2008)
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "0.45"
+# inches; a picture of two columns is printed at 0.65 of its size, where its letters have 6 points
+COLUMN, WIDE = 3.3, 5.0
+STYLE = {
+    "font.size": 9,
+    "axes.linewidth": 0.6,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "forgefield",
+}
+VARIANTS = {
+    "foundation": ("zero-shot", ORANGE),
+    "refitted": ("zero-shot, refitted", ORANGE),
+    "finetuned": ("fine-tuned", BLUE),
+    "trained": ("from scratch", BLUE),
+}
+"""Words and color of each variant of the model."""
+
+
+def save(figure: Figure, stem: Path, config: PlotsConfig) -> list[Path]:
+    """Write a figure as PNG and SVG; equal numbers give equal bytes."""
+    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    for path, metadata in zip(paths, (None, {"Date": None}), strict=True):
+        with atomic_file(path) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:], dpi=config.dpi, metadata=metadata)
+    return paths

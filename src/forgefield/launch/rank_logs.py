@@ -1,0 +1,66 @@
+"""What each process of a job writes, in a file of its own."""
+
+import os
+import re
+import socket
+import sys
+from pathlib import Path
+from typing import TextIO
+
+LINES = 10
+
+
+class Followed:
+    """A file that grows, of which what is new is copied.
+
+    Args:
+        path: the file, which need not be there yet; what it holds now counts as seen.
+        to: where to copy it.
+
+    Attributes:
+        text: what was copied.
+    """
+
+    def __init__(self, path: Path, to: TextIO) -> None:
+        self._path, self._to = path, to
+        self._seen, self.text = path.stat().st_size if path.exists() else 0, ""
+
+    def copy(self) -> None:
+        """Copy what came since the last call."""
+        if not self._path.exists():
+            return
+        with open(self._path, "rb") as file:
+            file.seek(self._seen)
+            new = file.read()
+        self._seen += len(new)
+        self.text += (text := new.decode(errors="replace"))
+        self._to.write(text)
+        self._to.flush()
+
+
+def log_of(folder: Path, rank: int) -> Path:
+    return folder / f"rank_{rank}.log"
+
+
+def write_own(folder: Path, rank: int) -> None:
+    """Send all that this process writes from now on, and its libraries, to the end of its file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with open(log_of(folder, rank), "ab", buffering=0) as file:
+        job = os.environ.get("SLURM_JOB_ID", "none")
+        file.write(f"rank {rank} on {socket.gethostname()}, job {job}\n".encode())
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+
+
+def last_lines(folder: Path, rank: int) -> str:
+    """The end of a process's file, under its name."""
+    path = log_of(folder, rank)
+    lines = path.read_text(errors="replace").splitlines()[-LINES:] if path.exists() else ["(nothing written)"]
+    return "\n".join([f"the last lines of rank {rank} ({path}):", *(f"    {line}" for line in lines)])
+
+
+def first_failed(messages: str) -> tuple[int, str] | None:
+    """The process that has failed first by what srun or mpirun says, and how."""
+    found = re.search(r"\btasks? (\d+)\S*: (.+)|\bprocess rank (\d+)\b[^.]*? (exited [^.]+)", messages)
+    return (int(found[1] or found[3]), " ".join((found[2] or found[4]).split())) if found else None

@@ -1,0 +1,107 @@
+"""Ends the wait of Snakemake for jobs that will not go on.
+
+The plugin for Slurm asks again and again for a job that was preempted without being queued again, for one of which
+``sacct`` says who cancelled it, and for one that Slurm has forgotten.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable
+from functools import wraps
+from typing import Any
+
+OVER = {
+    "BOOT_FAIL",
+    "CANCELLED",
+    "DEADLINE",
+    "FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "REVOKED",
+    "TIMEOUT",
+}
+LOST = "unknown to Slurm"
+# seconds in which Slurm may still put a job into its queue again
+PATIENCE = 60.0
+
+Check = Callable[[Any, list[Any]], AsyncIterator[Any]]
+
+
+def end_hopeless_waits() -> None:
+    """Let Snakemake's plugin for Slurm, where it is installed, report such jobs as failed."""
+    try:
+        from snakemake_executor_plugin_slurm import Executor
+    except ModuleNotFoundError:
+        return
+    Executor.check_active_jobs = with_watch(Executor.check_active_jobs)
+
+
+def with_watch(check: Check) -> Check:
+    """The plugin's method, of whose jobs those are reported that are over, or lost, for some time."""
+    watch = Watch()
+
+    @wraps(check)
+    async def checked(executor: Any, active_jobs: list[Any]) -> AsyncIterator[Any]:
+        waiting = [job async for job in check(executor, active_jobs)]
+        ended = watch.ended([job.external_jobid for job in waiting], states_of)
+        # a job's end is noticed in time, however long it has run
+        first = executor.workflow.executor_settings.init_seconds_before_status_checks
+        executor.next_seconds_between_status_checks = min(executor.next_seconds_between_status_checks, 3 * first)
+        for job in waiting:
+            number = job.external_jobid
+            if number not in ended:
+                yield job
+            elif ended[number] == "COMPLETED":
+                executor.report_job_success(job)
+            else:
+                subprocess.run(["scancel", number], check=False, capture_output=True)
+                executor.report_job_error(job, msg=f"Slurm's job {number} is over: {ended[number]}")
+
+    return checked
+
+
+class Watch:
+    """Since when jobs have been over without anybody saying so."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: dict[str, float] = {}
+
+    def ended(self, jobs: list[str], ask: Callable[[], dict[str, str] | None]) -> dict[str, str]:
+        """The final state of those jobs that have been over, or unknown, for as long as we wait.
+
+        Args:
+            jobs: numbers of jobs.
+            ask: says in which states the user's jobs are; None where Slurm does not answer.
+        """
+        states = ask() if jobs else {}
+        if states is None:
+            return {}
+        now, over = self._clock(), {job: states.get(job, LOST) for job in jobs}
+        over = {job: state for job, state in over.items() if state in OVER or state == LOST}
+        self._since = {job: self._since.get(job, now) for job in over}
+        late = [job for job in over if now - self._since[job] >= PATIENCE]
+        return {job: recorded_state(job) if over[job] == LOST else over[job] for job in late}
+
+
+def states_of() -> dict[str, str] | None:
+    """The states of the user's jobs that Slurm knows, or None where it does not answer."""
+    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T", f"--user={os.getuid()}"])
+
+
+def recorded_state(job: str) -> str:
+    """What became of a job that Slurm knows no more, by its accounts if there are any."""
+    words = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobIDRaw,State", f"--jobs={job}"]
+    return (_states(words) or {}).get(job, LOST)
+
+
+def _states(command: list[str]) -> dict[str, str] | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    rows = [line.split("|") for line in done.stdout.splitlines() if "|" in line]
+    # "CANCELLED by 1000"
+    return {number.strip(): state.split()[0] for number, state in rows} if done.returncode == 0 else None

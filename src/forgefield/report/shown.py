@@ -1,0 +1,62 @@
+"""Which points of which runs a page shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from forgefield.evaluation.parity_values import QUANTITIES, ParityValues, Quantity
+from forgefield.report.collect import Run
+from forgefield.report.points import Points, choose_points
+from forgefield.report.structures import Structures, read_structures
+
+POINTS = 100_000  # of all plots together: the page stays below 5 MB
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The points of one run and quantity.
+
+    Attributes:
+        run: the run.
+        quantity: the quantity.
+        label: of the axes.
+        variants: the models that there are predictions of.
+        points: the points, whose ``structure`` is the place in the columns of ``structures``.
+        structures: theirs.
+    """
+
+    run: Run
+    quantity: Quantity
+    label: str
+    variants: list[str]
+    points: Points
+    structures: Structures
+
+
+def choose_shown(runs: Sequence[Run]) -> list[Shown]:
+    """The points of all runs: each run has the same number, and what one quantity does not need, the next may have."""
+    return [shown for run in runs for shown in _of_run(run, POINTS // len(runs))]
+
+
+def _of_run(run: Run, most: int) -> list[Shown]:
+    places, found = run.places(), []
+    quantities = sorted(_labelled(run), key=lambda quantity: quantity is QUANTITIES["forces"])  # which are most
+    for left, quantity in zip(range(len(quantities), 0, -1), quantities, strict=True):
+        # other energy shifts change energies only
+        variants = [v for v in run.variants if v != "refitted" or quantity is QUANTITIES["energy"]]
+        values = ParityValues(run.predictions, quantity)
+        points = choose_points(run.predictions, quantity, variants, most // left, values.baseline)
+        most -= len(points.columns["reference"])
+        rows, points.columns["structure"] = np.unique(points.columns["structure"], return_inverse=True)
+        found.append(
+            Shown(run, quantity, values.label, variants, points, read_structures(run.predictions, places, rows))
+        )
+    return found
+
+
+def _labelled(run: Run) -> list[Quantity]:
+    """The quantities of which there are references."""
+    _, metrics = next(run.splits[run.split].variants())
+    errors = {quantity: getattr(metrics, quantity.name) for quantity in QUANTITIES.values()}
+    return [quantity for quantity, of_quantity in errors.items() if of_quantity and of_quantity.n]

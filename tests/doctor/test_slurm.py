@@ -1,0 +1,58 @@
+"""The section `slurm` that the doctor proposes, from what sinfo prints on clusters of several kinds."""
+
+import subprocess
+
+import pytest
+import yaml
+
+from forgefield.config import load_config
+from forgefield.doctor.slurm import propose, read_partitions, render
+
+GPUS = """\
+cpu*|up|3-00:00:00|120|48|192000|(null)
+cpu*|down|3-00:00:00|2|48|192000|(null)
+gpu|up|1-00:00:00|20|64|512000|gpu:a100:4(S:0-1)
+test|up|30:00|1|64|512000+|gpu:a100:4
+"""
+CPUS = """\
+short*|up|2:00:00|10|16|31000|(null)
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "account", "section"),
+    [
+        (
+            GPUS,
+            "physics",
+            {
+                "account": "physics",
+                "partition": "gpu",
+                "cpu_partition": "cpu",
+                "gpus": "a100",
+                "cpus_per_device": 16,
+                "mem_mb": 128000,
+                "hours": 24.0,
+            },
+        ),
+        (CPUS, None, {"partition": "short", "cpus_per_device": 4, "mem_mb": 8000, "hours": 2.0}),
+        ("g*|up|infinite|1|8|60000|gpu:1\n", None, {"partition": "g", "gpus": True, "cpus_per_device": 8}),
+    ],
+)
+def test_the_proposal_is_a_valid_section(table, account, section):
+    content = yaml.safe_load(render(propose(list(read_partitions(table)), account)))
+    assert content["slurm"] | section == content["slurm"]
+    assert load_config(content).slurm.partition == section["partition"]
+
+
+def test_without_slurm_one_line_says_so(bare_environment, root):
+    done = subprocess.run(
+        [bare_environment / "python", "-c", "from forgefield.cli import main; main()", "doctor", "--slurm"],
+        capture_output=True,
+        text=True,
+        env={"PATH": str(bare_environment), "PYTHONPATH": str(root / "src")},
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: doctor --slurm: no sbatch, srun, squeue, scancel, scontrol, sinfo on the PATH"
+    )

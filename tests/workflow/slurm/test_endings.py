@@ -1,0 +1,74 @@
+"""Jobs that end before their work is done: nothing is left over, and snakemake goes on by itself where it may."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RUN = "ranks"
+RANKS = {RUN: {"devices": 1, "n_nodes": 2, "parallelism": "mpi"}}
+WEIGHTS = Path("results/runs", RUN, "model/weights.safetensors")
+EPOCHS = 400
+# what Slurm itself takes to end a job and to start another one
+PATIENCE = 90.0
+
+
+@pytest.fixture
+def clone(prepared, clone_of):
+    """A clone in which only training is left to be done, in more epochs than a job of a few seconds does."""
+    return clone_of(prepared, runs=RANKS, training=prepared.training | {"epochs": EPOCHS})
+
+
+@pytest.fixture(scope="module")
+def straight(prepared, clone_of):
+    """The weights of the same training without a break, on this machine."""
+    clone = clone_of(prepared, runs=RANKS, training=prepared.training | {"epochs": EPOCHS})
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", str(WEIGHTS)]
+    done = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return (clone.path / WEIGHTS).read_bytes()
+
+
+def require_same_end(clone, process, straight):
+    """Snakemake ends well, with one history and the bits of a training that nobody has disturbed."""
+    assert process.wait(timeout=300) == 0, clone.written()
+    epochs = [int(line.split(",")[0]) for line in clone.history(RUN)[1:]]
+    assert epochs == list(range(1, EPOCHS + 1))
+    assert (clone.path / WEIGHTS).read_bytes() == straight
+    clone.wait_until_all_ended()
+
+
+def test_a_cancelled_job_leaves_no_process_and_ends_snakemake(clone):
+    process = clone.start("--retries", "0", "--", str(WEIGHTS))
+    clone.wait_for(lambda: len(clone.history(RUN)) > 2, process)
+    assert len(clone.processes()) > 2
+    start = time.monotonic()
+    subprocess.run(["scancel", *clone.submitted()], check=True)
+    assert process.wait(timeout=PATIENCE) == 1, clone.written()
+    assert time.monotonic() - start < PATIENCE
+    assert "CANCELLED" in clone.written()
+    clone.wait_until_all_ended()
+
+
+def test_a_lost_process_is_named_and_the_training_continues(clone, straight):
+    process = clone.start("--", str(WEIGHTS))
+    clone.wait_for(lambda: len(clone.history(RUN)) > 20, process)
+    ranks = [pid for pid in clone.processes() if b"\0SLURM_PROCID=1\0" in Path(f"/proc/{pid}/environ").read_bytes()]
+    os.kill(ranks[-1], signal.SIGKILL)
+    require_same_end(clone, process, straight)
+    assert len(clone.submitted()) == 2, clone.written()
+    assert "the last lines of rank 1 (" in clone.written()
+    assert "continues after epoch" in (clone.results / "logs" / "train" / f"{RUN}.log").read_text()
+
+
+@pytest.mark.slow
+def test_twenty_small_runs_at_once(prepared, clone_of):
+    runs = {f"run-{i}": {"training": {"seed": i}} for i in range(20)}
+    clone = clone_of(prepared, runs=runs, slurm={"cpus_per_device": 1, "mem_mb": 1500, "hours": 0.5})
+    clone.run()
+    assert len(clone.submitted()) == 3 * len(runs)
+    assert all((clone.results / "runs" / run / "parity_forces.png").exists() for run in runs)

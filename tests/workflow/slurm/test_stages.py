@@ -1,0 +1,67 @@
+"""All stages on two nodes, by each way to start two processes, with the numbers of one process on one machine."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+NODES = {"devices": 1, "n_nodes": 2}
+RUNS = {
+    "ranks": NODES | {"parallelism": "mpi"},
+    "by-mpirun": NODES | {"parallelism": "mpi", "slurm": {"launcher": "mpirun"}},
+    "nodes": NODES | {"parallelism": "jax"},
+    "torch": NODES | {"backend": "fabric", "training": {"batching": "fixed"}},
+}
+# PyTorch rounds otherwise than JAX in every step
+TOLERANCE = {"torch": 1e-8}
+
+
+@pytest.fixture(scope="module")
+def computed(clone_of):
+    """A clone in which the runs are done on two nodes, and one without Slurm."""
+    clone = clone_of(runs=RUNS)
+    clone.run()
+    clone.said = clone.written()
+    clone.numbers = clone.submitted()
+    clone.configure(runs=RUNS | {"one": {}})
+    target = "results/runs/one/metrics.json"
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", target]
+    local = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+    assert local.returncode == 0, local.stderr
+    return clone
+
+
+def test_every_stage_is_one_job(computed):
+    assert len(computed.numbers) == 3 + 3 * len(RUNS), computed.said
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_two_nodes_give_the_numbers_of_one_process(computed, run):
+    one, other = (json.loads((computed.results / "runs" / name / "metrics.json").read_text()) for name in ("one", run))
+    numbers, others = (dict(_numbers(content)) for content in (one, other))
+    assert others == pytest.approx(numbers, rel=TOLERANCE.get(run, 1e-10), abs=1e-12)
+    assert len(numbers) > 10
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_each_process_has_a_log_which_says_where_it_was(computed, run):
+    folder = computed.results / "runs" / run / "ranks"
+    assert sorted(path.name for path in folder.iterdir()) == ["rank_0.log", "rank_1.log"]
+    for rank in (0, 1):
+        first, *_ = (folder / f"rank_{rank}.log").read_text().splitlines()
+        assert first.startswith(f"rank {rank} on n{rank + 1}, job ")
+
+
+def test_one_stage_again_is_one_job(computed):
+    said = computed.run("--forcerun", "evaluate", "--", "results/runs/ranks/metrics.json")
+    assert len(computed.submitted()) == 1, said
+    assert "rule evaluate:" in said
+
+
+def _numbers(content, path=()):
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _numbers(value, (*path, key))
+    elif isinstance(content, float | int):
+        yield path, content

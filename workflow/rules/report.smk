@@ -1,0 +1,34 @@
+rule report:
+    """
+    Compare all evaluated runs in results/runs on one page.
+
+    Needs the metrics, predictions, settings, provenance and plots of the configured runs; makes one HTML file that
+    needs no network.
+    """
+    input:
+        expand("results/runs/{run}/predictions_{split}.h5", run=RUNS, split=SPLITS),
+        expand("results/runs/{run}/metrics.json", run=RUNS),
+        expand("results/runs/{run}/config.yaml", run=RUNS),
+        expand("results/runs/{run}/provenance.json", run=RUNS),
+        plots(),
+    output:
+        report(
+            "results/report.html",
+            caption="../report/report.rst",
+            category="Comparison of runs",
+        ),
+    log:
+        "results/logs/report/report.log",
+    benchmark:
+        "results/benchmarks/report/report.tsv"
+    conda:
+        "../../envs/workflow.yaml"
+    threads: 1
+    resources:
+        **SMALL_JOB,
+        mem_mb=4000,
+        runtime=60,
+    message:
+        "Writing the report"
+    shell:
+        'python "$SCRIPTS"/report.py --output {output:q} 2>&1 | tee {log:q}'
