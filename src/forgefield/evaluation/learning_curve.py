@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from forgefield.errors import UserError
-from forgefield.evaluation.style import BLUE, COLUMN, ORANGE
+from forgefield.evaluation.style import BLUE, COLUMN, ORANGE, plain_logarithm
 
 LOSSES = {"train_loss": ("training", ORANGE), "valid_loss": ("validation", BLUE)}
 ERRORS = {
@@ -28,8 +28,14 @@ def learning_curve_figure(history: Path) -> Figure:
     best = _best(columns)
     _draw(loss, columns, LOSSES, best)
     loss.set_ylabel("loss")
+    star = {"color": "w", "marker": "*", "markersize": 9, "markeredgecolor": "0.1"}
+    loss.plot([], [], **star, label=f"best epoch: {columns['epoch'][best]:.0f}")
     _draw(error, columns, ERRORS, best)
     error.set(xlabel="epoch", ylabel="validation MAE")
+    for axes in (loss, error):
+        plain_logarithm(axes.yaxis)
+        place = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.97)}
+        axes.legend(**place, ncols=3, handlelength=1.2, handletextpad=0.4, columnspacing=1.2)
     error.xaxis.get_major_locator().set_params(integer=True)
     return figure
 
@@ -62,6 +68,3 @@ def _draw(axes: Axes, columns: dict[str, np.ndarray], lines: dict[str, tuple[str
             axes.plot(epoch, columns[name], color=color, label=label, marker=marker, markersize=4)
             axes.plot(epoch[best], columns[name][best], color=color, marker="*", markersize=9, markeredgecolor="0.1")
     axes.set_yscale("log")
-    if axes.lines:
-        axes.plot([], [], color="w", marker="*", markersize=9, markeredgecolor="0.1", label=f"best: {epoch[best]:.0f}")
-        axes.legend(handlelength=1.4)
