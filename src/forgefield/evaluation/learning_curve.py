@@ -34,8 +34,9 @@ def learning_curve_figure(history: Path) -> Figure:
     error.set(xlabel="epoch", ylabel="validation MAE")
     for axes in (loss, error):
         plain_logarithm(axes.yaxis)
-        place = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.97)}
-        axes.legend(**place, ncols=3, handlelength=1.2, handletextpad=0.4, columnspacing=1.2)
+        axes.set_title(" ")  # room for the legend, which may be wider than the axes
+        place = {"loc": "lower right", "bbox_to_anchor": (1.04, 0.97), "ncols": 3}
+        axes.legend(**place, handlelength=1.2, handletextpad=0.4, columnspacing=1.2).set_in_layout(False)
     error.xaxis.get_major_locator().set_params(integer=True)
     return figure
 

@@ -103,9 +103,11 @@ def _decorate(
     # of what is shown, without what the composition tells of energies
     r2 = f"{1 - errors.n * errors.rmse**2 / spread:.4f}" if spread > 0 else "–"
     unit = quantity.small
-    text = f"N = {errors.n:,}\nMAE {1000 * errors.mae:.3g} {unit}\nRMSE {1000 * errors.rmse:.3g} {unit}\nR² {r2}"
-    box = {"facecolor": "w", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}
-    axes.text(0.04, 0.97, text, transform=axes.transAxes, va="top", fontsize=7.5, linespacing=1.2, bbox=box)
+    text = {"fontsize": 7.5, "linespacing": 1.2, "transform": axes.transAxes}
+    errors_in_words = f"MAE {1000 * errors.mae:.3g} {unit}\nRMSE {1000 * errors.rmse:.3g} {unit}"
+    # the two corners that the line does not cross
+    axes.text(0.04, 0.97, errors_in_words, va="top", **text)
+    axes.text(0.97, 0.03, f"N = {errors.n:,}\nR² {r2}", ha="right", va="bottom", **text)
 
 
 def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, WholeErrors]) -> None:
@@ -119,7 +121,7 @@ def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: M
         counts = sum(np.histogram(1000 * (predicted - reference), edges)[0] for reference, predicted in pairs)
         axes.stairs(counts, edges, fill=True, color=color, alpha=0.25)
         axes.stairs(counts, edges, color=color, label=name)
-    axes.axvline(0.0, color="0.35", linewidth=0.8, zorder=0)
+    axes.axvline(0.0, ymax=0.7, color="0.35", linewidth=0.8, zorder=0)
     axes.set(xlabel=f"error ({quantity.small})", ylabel="number", yscale="log", xlim=(-reach, reach))
     low, high = 0.7, axes.get_ylim()[1]
     axes.set_ylim(low, high * (high / low) ** 0.5)  # room for the legend
