@@ -33,6 +33,9 @@ def learning_curve_figure(history: Path) -> Figure:
     _draw(error, columns, ERRORS, best)
     error.set(xlabel="epoch", ylabel="validation MAE")
     for axes in (loss, error):
+        if not axes.lines:
+            axes.text(0.5, 0.5, "no validation data", transform=axes.transAxes, ha="center")
+            continue
         plain_logarithm(axes.yaxis)
         axes.set_title(" ")  # room for the legend, which may be wider than the axes
         place = {"loc": "lower right", "bbox_to_anchor": (1.04, 0.97), "ncols": 3}
@@ -68,4 +71,5 @@ def _draw(axes: Axes, columns: dict[str, np.ndarray], lines: dict[str, tuple[str
         if np.isfinite(columns[name]).any():
             axes.plot(epoch, columns[name], color=color, label=label, marker=marker, markersize=4)
             axes.plot(epoch[best], columns[name][best], color=color, marker="*", markersize=9, markeredgecolor="0.1")
-    axes.set_yscale("log")
+    if axes.lines:
+        axes.set_yscale("log")
