@@ -72,3 +72,14 @@ def test_twenty_small_runs_at_once(prepared, clone_of):
     clone.run()
     assert len(clone.submitted()) == 3 * len(runs)
     assert all((clone.results / "runs" / run / "parity_forces.png").exists() for run in runs)
+
+
+def test_a_preempted_training_continues_to_the_same_bits(clone, straight):
+    process = clone.start("--", str(WEIGHTS))
+    clone.wait_for(lambda: len(clone.history(RUN)) > 20, process)
+    subprocess.run(["srun", "-p", "high", "--nodes=2", "--exclusive", "--mem=0", "sleep", "1"], check=True, timeout=60)
+    require_same_end(clone, process, straight)
+    # Slurm has put it into its queue again by itself
+    assert len(clone.submitted()) == 1, clone.written()
+    log = (clone.results / "runs" / RUN / "ranks" / "rank_0.log").read_text()
+    assert log.count("rank 0 on ") == 2
