@@ -61,7 +61,8 @@ def test_a_lost_process_is_named_and_the_training_continues(clone, straight):
     os.kill(ranks[-1], signal.SIGKILL)
     require_same_end(clone, process, straight)
     assert len(clone.submitted()) == 2, clone.written()
-    assert "the last lines of rank 1 (" in clone.written()
+    assert "    the last lines of rank 1 (" in clone.written()
+    assert "error: rank 1 of the training was lost (Killed)" in clone.written()
     assert "continues after epoch" in (clone.results / "logs" / "train" / f"{RUN}.log").read_text()
 
 
