@@ -7,7 +7,17 @@ process then ends them all and reports it as if it had failed itself.
 """
 
 from forgefield.launch.failures import ended_together
-from forgefield.launch.processes import is_first, is_started, join, process_count, require_here, started
+from forgefield.launch.processes import is_child, is_first, is_started, join, process_count, require_here, started
 from forgefield.launch.starting import start
 
-__all__ = ["ended_together", "is_first", "is_started", "join", "process_count", "require_here", "start", "started"]
+__all__ = [
+    "ended_together",
+    "is_child",
+    "is_first",
+    "is_started",
+    "join",
+    "process_count",
+    "require_here",
+    "start",
+    "started",
+]
