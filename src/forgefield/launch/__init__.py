@@ -9,7 +9,7 @@ as if it had failed itself.
 
 from forgefield.launch.failures import ended_together
 from forgefield.launch.here import require_here
-from forgefield.launch.processes import is_first, is_started, join, process_count, started
+from forgefield.launch.processes import is_child, is_first, is_started, join, process_count, started
 from forgefield.launch.resources import RUN, SMALL, require_resources, run_resources, small_resources
 from forgefield.launch.starting import start
 
@@ -17,6 +17,7 @@ __all__ = [
     "RUN",
     "SMALL",
     "ended_together",
+    "is_child",
     "is_first",
     "is_started",
     "join",
