@@ -40,6 +40,9 @@ ZeroShot = Annotated[
     ),
 ]
 Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait while another command works on the run, where it would else be refused.")
+]
 
 
 def load(config: str | None, overrides: Sequence[str] | None) -> Config:

@@ -4,7 +4,7 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from forgefield.cli.options import (
     Overrides,
     RunName,
     Statistics,
+    Wait,
     Words,
     ZeroShot,
     load_run,
@@ -42,10 +43,11 @@ def train(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    wait: Wait = False,
 ) -> None:
     """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
     whole, settings = load_run(words, config, run, overrides)
-    _do(_train, whole, settings, _paths(settings, data, model, statistics, output))
+    _do(_train, whole, settings, _paths(settings, data, model, statistics, output), wait)
 
 
 def evaluate(
@@ -57,12 +59,13 @@ def evaluate(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    wait: Wait = False,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
     whole, settings = load_run(words, config, run, overrides)
     if data is None:
         _require_test_data(whole, settings)
-    _do(_evaluate, whole, settings, _paths(settings, data, model, statistics, output))
+    _do(_evaluate, whole, settings, _paths(settings, data, model, statistics, output), wait)
 
 
 def plot(
@@ -118,7 +121,7 @@ def _require_test_data(config: Config, run: RunConfig) -> None:
         )
 
 
-def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
+def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool) -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
     from forgefield.prepare import only_one, prepare_run, removed_on_error
@@ -128,19 +131,24 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
             launch.join(run)
             # after JAX, which would take SIGTERM for a mere note
             with interruptible(partial(_standing, work, run, paths), speaks=launch.is_first()):
-                _do_together(work, config, run, paths)
+                _do_together(work, config, run, paths, wait)
         return
     launch.require_here(run)
     standing = partial(_standing, work, run, paths)
-    with only_one(paths.output), removed_on_error(paths.output), interruptible(standing, speaks=True):
+    with (
+        only_one(paths.output, wait=wait) as lock,
+        removed_on_error(paths.output),
+        _noting(work, paths),
+        interruptible(standing, speaks=True),
+    ):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
-            launch.start(run)
+            launch.start(run, [lock])
         else:
             work(run, paths, None)
 
 
-def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") -> None:
+def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool) -> None:
     """This process's share of the work; process 0 makes the inputs, unless they were there.
 
     The lock on the run is held by forgefield where that has started the processes, else by process 0.
@@ -152,11 +160,18 @@ def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths") 
 
     processes = connect(run)
     require_shared(paths.output, processes)
-    with only_one(paths.output) if is_first() else nullcontext():
+    with only_one(paths.output, wait=wait) if is_first() else nullcontext(), _noting(work, paths):
         if processes.index == 0:
             prepare_run(config, run, paths)
         processes.broadcast(None)  # the others wait for it
         work(run, paths, processes)
+
+
+def _noting(work: Work, paths: "RunPaths") -> AbstractContextManager[None]:
+    """Leaves the error of a training in its directory, for `forgefield runs`."""
+    from forgefield.prepare.standing import noted_error
+
+    return noted_error(paths.output) if work is _train else nullcontext()
 
 
 def _standing(work: Work, run: RunConfig, paths: "RunPaths") -> str:

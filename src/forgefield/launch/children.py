@@ -13,11 +13,16 @@ POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 class Child(subprocess.Popen):
-    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux)."""
+    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux).
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str], end: signal.Signals) -> None:
+    The descriptors in ``keep`` stay open in it.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, keep: Sequence[int] = ()
+    ) -> None:
         self._end = end
-        super().__init__(command, env=environment, preexec_fn=self._end_with_parent)
+        super().__init__(command, env=environment, preexec_fn=self._end_with_parent, pass_fds=keep)
 
     def terminate(self) -> None:
         self.send_signal(self._end)

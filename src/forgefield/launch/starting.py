@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from forgefield.config import RunConfig
@@ -18,8 +19,13 @@ from forgefield.launch.processes import COORDINATOR, FAILURE, process_count
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def start(config: RunConfig) -> None:
+def start(config: RunConfig, keep: Sequence[int] = ()) -> None:
     """Run this program again in as many processes as ``config`` needs, and wait for all of them.
+
+    Args:
+        config: of the run.
+        keep: descriptors that stay open in these processes, such as that of a lock, which then holds until all have
+            ended.
 
     Raises:
         UserError, MachineError: what the first process that failed said.
@@ -30,11 +36,11 @@ def start(config: RunConfig) -> None:
         environment = os.environ | {FAILURE: str(failure)}
         if config.parallelism == "mpi":
             # mpirun ends its ranks at SIGTERM
-            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
+            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep)]
         else:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
-            children = [Child(command, environment | names, signal.SIGKILL) for names in own]
+            children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
         code = wait(children, failure)
         # whoever loses its connection to a process that was killed reports that too
         if failure.exists() and code >= 0:
