@@ -212,10 +212,20 @@ def test_a_loss_that_is_not_finite_names_the_users_frames(folder):
     assert re.search(r"step 2: the loss .* not finite, in train\.extxyz, frames (\d+, ){5}\d+; check", done.stderr)
 
 
-@pytest.mark.parametrize("setting", ["backend=jax", "backend=fabric", "devices=2"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_in_one_line_that_says_how_to_go_on(folder, number, setting):
-    words = [FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000", setting, "training.precision=float32"]
+@pytest.mark.parametrize(
+    ("number", "settings"),
+    [
+        (signal.SIGINT, ["backend=jax"]),
+        (signal.SIGTERM, ["backend=fabric"]),
+        (signal.SIGUSR1, ["backend=fabric", "devices=2"]),
+        (signal.SIGTERM, ["backend=jax", "devices=2", "parallelism=mpi"]),
+        (signal.SIGINT, ["backend=jax", "devices=2", "n_nodes=2", "parallelism=jax"]),
+    ],
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else " ".join(value),
+)
+def test_a_signal_saves_the_training_and_says_how_to_go_on(folder, number, settings):
+    words = [FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000", "training.precision=float32", *settings]
+    words.append("training.checkpoint_every=1000000")
     training = subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
     history = folder / "runs/mine/history.csv"
     while not history.exists():
@@ -223,11 +233,14 @@ def test_a_signal_ends_in_one_line_that_says_how_to_go_on(folder, number, settin
         time.sleep(0.05)
     training.send_signal(number)
     written = training.communicate(timeout=60)[1]
-    assert training.returncode == 128 + number
-    (line,) = [line for line in written.splitlines() if line.startswith("stopped")]
-    last = r"epoch \d+ of 100000 is the last in runs/mine/checkpoints: the same command continues after it"
-    assert re.fullmatch(rf"stopped by {number.name}; {last}", line)
+    assert training.returncode == 75, written
+    announced, stopped = [line for line in written.splitlines() if line.startswith((number.name, "stopped"))]
+    assert announced == f"{number.name}: the training finishes its step and is saved; a second signal ends it at once"
+    assert re.fullmatch(
+        r"stopped by a signal; .*epoch \d+ is saved in runs/mine/checkpoints: the same command continues there", stopped
+    )
     assert "Traceback" not in written
+    assert len(list((folder / "runs/mine/checkpoints").iterdir())) == 1
     deadline = time.monotonic() + 10
     while left := alive_in_session(training.pid):
         assert time.monotonic() < deadline, left

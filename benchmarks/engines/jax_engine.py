@@ -14,7 +14,7 @@ from forgefield.data.loaders import BatchLoader
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.reader import StructureList
 from forgefield.models.energy import energy_function
-from forgefield.trainers.epochs import train_epoch
+from forgefield.trainers.epochs import Watch, train_steps
 from forgefield.trainers.losses import Loss
 from forgefield.trainers.optimizers import optimizer, schedule
 from forgefield.trainers.parallel import SingleDevice
@@ -102,13 +102,7 @@ class JaxEngine:
         before = int(self._state.step)
         while int(self._state.step) - before < steps:
             epoch = (int(self._state.step) // len(self._loader)) % EPOCHS
-            self._state, *_ = train_epoch(
-                self._train_step,
-                self._state,
-                self._loader,
-                epoch,
-                self._parallel,
-                lambda loss: None,
-                lambda state: None,
-            )
+            steps = train_steps(self._train_step, self._state, self._loader, epoch, self._parallel, Watch())
+            for self._state, _ in steps:
+                pass
         return int(self._state.step) - before

@@ -1,4 +1,4 @@
-"""The two ways a command can fail, and how each one ends."""
+"""The ways a command can end before its work is done, each with its line and exit code."""
 
 import errno
 import sys
@@ -34,6 +34,12 @@ class MachineError(Exception):
     exit_code = 3
 
 
+class StoppedError(Exception):
+    """A training that was asked to end and is saved; the same command continues it; exit code 75, EX_TEMPFAIL."""
+
+    exit_code = 75
+
+
 @contextmanager
 def named(where: object) -> Iterator[None]:
     """Put ``where`` before the message of a :class:`UserError` that knows of no file."""
@@ -49,12 +55,15 @@ PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EP
 
 @contextmanager
 def reported_errors() -> Iterator[None]:
-    """Turn a :class:`UserError`, a :class:`MachineError` or a file that cannot be used into one line and exit code.
+    """Turn the errors of this file, or of a file that cannot be used, into one line and exit code.
 
     A fault of the operating system that names no file, such as a broken pipe, rises: no other path would mend it.
     """
     try:
         yield
+    except StoppedError as stopped:
+        print(stopped, file=sys.stderr)
+        raise SystemExit(stopped.exit_code) from None
     except (UserError, MachineError) as error:
         line, code = str(error), error.exit_code
     except OSError as error:

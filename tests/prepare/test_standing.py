@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from forgefield.trainers.record import Place
 from typer.testing import CliRunner
 
 from forgefield.cli.app import app
@@ -12,6 +11,7 @@ from forgefield.errors import MachineError
 from forgefield.prepare import only_one
 from forgefield.prepare.standing import find_runs, noted_error
 from forgefield.trainers.checkpoints import save_checkpoint
+from forgefield.trainers.record import Place
 
 ROW = {
     "lr": 0.1,

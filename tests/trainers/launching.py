@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,17 @@ def train(output, words=(), **together):
     history = np.genfromtxt(output / "history.csv", delimiter=",", names=True)
     columns = {name: history[name] for name in history.dtype.names if name not in TIMES}
     return load_file(output / "params.safetensors") | columns | json.loads((output / "metrics.json").read_text())
+
+
+def ended(words, **together):
+    """The exit codes of the processes. Those that wait for one that was killed are killed, too."""
+    started = start(words, **together)
+    while all(process.poll() is None for process in started):
+        time.sleep(0.05)
+    if any(process.poll() not in (None, 75) for process in started):
+        for process in started:
+            process.kill()
+    return [process.wait() for process in started]
 
 
 def start(words, *, ranks=None, processes=None, **settings):

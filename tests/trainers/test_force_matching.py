@@ -17,6 +17,7 @@ from forgefield.errors import UserError
 from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.optimizers import optimizer, schedule
+from forgefield.trainers.record import Place
 from forgefield.units import Units
 
 
@@ -234,8 +235,8 @@ def test_a_bad_label_stops_before_anything_is_overwritten(labelled, tmp_path):
 
 def test_the_history_tells_how_long_steps_wait_for_data(labelled):
     class SlowLoader(BatchLoader):
-        def epoch(self, epoch):
-            for loaded in super().epoch(epoch):
+        def epoch(self, epoch, start=0):
+            for loaded in super().epoch(epoch, start):
                 time.sleep(0.02)
                 yield loaded
 
@@ -273,7 +274,7 @@ def test_continues_bit_for_bit(labelled, tmp_path):
     first.train(3)
     second = trainer(**settings, checkpoint_path=tmp_path)
     second.set_datasets(labelled[:40], labelled[40:])
-    assert second.resume() == 3
+    assert second.resume() == Place(3)
     second.train(6)
     assert_equal(straight.params, second.params)
     assert_equal(straight.best_params, second.best_params)

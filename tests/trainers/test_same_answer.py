@@ -1,19 +1,19 @@
 """However many devices and processes share the batches, the training is the same."""
 
-import os
 import signal
-import time
 
 import numpy as np
 import pytest
 from conftest import write_store
-from launching import TRAINING, start, train
+from launching import TRAINING, ended, train
 
 from forgefield.trainers.checkpoints import saved_checkpoints
+from forgefield.trainers.record import Place
 from forgefield.units import Units
 
 # words for the training, and how many processes of which kind
 WAYS = {
+    "1 device": (["--parallelism", "single"], {}),
     "2 devices": (["--devices", 2], {}),
     "4 devices": (["--devices", 4], {}),
     "1 rank": (["--parallelism", "mpi"], {"ranks": 1}),
@@ -35,9 +35,23 @@ def stored(labelled, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """Directory and results of a training on one device that nothing disturbed."""
-    output = tmp_path_factory.mktemp("trainings") / "alone"
-    return output, train(output, ["--parallelism", "single"])
+    """The results of a training on one device, with its data in memory."""
+    return train(tmp_path_factory.mktemp("trainings") / "alone", ["--parallelism", "single"])
+
+
+@pytest.fixture(scope="module")
+def unbroken(stored, tmp_path_factory):
+    """A function that gives the results of a training that nothing disturbed, on stores."""
+    found = {}
+
+    def make(way):
+        if way not in found:
+            words, together = WAYS[way]
+            output = tmp_path_factory.mktemp("trainings") / "unbroken"
+            found[way] = train(output, [*words, "--data", stored], **together)
+        return found[way]
+
+    return make
 
 
 def assert_same(found, expected, rtol):
@@ -48,15 +62,14 @@ def assert_same(found, expected, rtol):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_stores_give_the_same_training_on_all_devices(stored, alone, tmp_path, way):
-    words, together = WAYS[way]
-    assert_same(train(tmp_path / "run", [*words, "--data", stored], **together), alone[1], 1e-10)
+def test_stores_give_the_same_training_on_all_devices(unbroken, alone, way):
+    assert_same(unbroken(way), alone, 1e-10)
 
 
 @pytest.mark.parametrize("way", ["2 devices", "2 ranks", "2 JAX processes with 2 devices each"])
 def test_lists_in_memory_give_the_same_training(alone, tmp_path, way):
     words, together = WAYS[way]
-    assert_same(train(tmp_path / "run", words, **together), alone[1], 1e-10)
+    assert_same(train(tmp_path / "run", words, **together), alone, 1e-10)
 
 
 def test_single_precision_agrees_as_far_as_it_can(stored, tmp_path):
@@ -66,14 +79,22 @@ def test_single_precision_agrees_as_far_as_it_can(stored, tmp_path):
         assert_same(train(tmp_path / name, words, ranks=ranks), one, 1e-5)
 
 
-def test_a_killed_training_continues_bit_for_bit(alone, tmp_path):
-    words = [TRAINING, tmp_path, "--parallelism", "single"]
-    (killed,) = start(words)
-    while len(saved_checkpoints(tmp_path)) < 2 and killed.poll() is None:
-        time.sleep(0.005)
-    os.kill(killed.pid, signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+@pytest.mark.parametrize("way", ["1 device", "2 devices", "2 ranks", "2 JAX processes"])
+def test_a_training_that_is_killed_and_asked_to_stop_ends_with_the_same_bits(stored, unbroken, tmp_path, way):
+    words, together = WAYS[way]
+    words = [*words, "--data", stored]
+    # of 4 steps in each epoch, and a checkpoint after every third in all
+    codes = ended([TRAINING, tmp_path, *words, "--event", "kill@7"], **together)
+    assert -signal.SIGKILL in codes or "ranks" in together
     assert not (tmp_path / "params.safetensors").exists()
-    train(tmp_path, ["--parallelism", "single"])
-    expected = (alone[0] / "params.safetensors").read_bytes()
-    assert (tmp_path / "params.safetensors").read_bytes() == expected
+    assert {Place.of(path) for path in saved_checkpoints(tmp_path)} <= {(0, 3), (1, 0), (1, 2), (2, 0)}
+
+    codes = ended([TRAINING, tmp_path, *words, "--event", "ask@21"], **together)
+    assert set(codes) == {75}
+    newest, *_ = saved_checkpoints(tmp_path)
+    assert Place.of(newest) in [(5, 3), (5, 4)]  # on all processes after the same step
+
+    found, expected = train(tmp_path, words, **together), unbroken(way)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)

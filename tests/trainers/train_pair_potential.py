@@ -20,6 +20,7 @@ parser.add_argument("--processes", type=int, default=1)
 parser.add_argument("--index", type=int, default=0)
 parser.add_argument("--precision", default="float64")
 parser.add_argument("--data", type=Path, help="directory of train.h5 and valid.h5; in memory without it")
+parser.add_argument("--event", help="as ask@7 or kill@7: what happens on the last process after 7 steps")
 parser.add_argument("--targets", action="store_true", help="dipoles too, and forces weighted by trust")
 options = parser.parse_args()
 
@@ -30,7 +31,9 @@ configure_jax(precision=options.precision)
 
 from conftest import make_labelled  # noqa: E402
 from pair_potential import NEIGHBORS, START, arrays, dipole_template, morse_template, with_dipoles  # noqa: E402
+from scripted import Scripted  # noqa: E402
 
+from forgefield.errors import StoppedError  # noqa: E402
 from forgefield.trainers import ForceMatching  # noqa: E402
 from forgefield.trainers.optimizers import optimizer, schedule  # noqa: E402
 
@@ -50,6 +53,7 @@ trainer = ForceMatching(
     gammas=gammas,
     ema=0.9,
     checkpoint_path=OUTPUT,
+    checkpoint_steps=3,
     log_file=OUTPUT / "history.csv",
     progress=False,
     check_replicas_every=7,
@@ -63,7 +67,11 @@ else:
     data = with_dipoles(data) if options.targets else data
     trainer.set_datasets(data[:43], data[43:])
 trainer.resume()
-trainer.train(EPOCHS)
+is_last = trainer._parallel.index == trainer._parallel.count - 1
+try:
+    trainer.train(EPOCHS, Scripted(trainer, options.event) if options.event and is_last else None)
+except StoppedError as stopped:
+    raise SystemExit(stopped.exit_code) from None
 assert all(x.sharding.is_fully_replicated for x in jax.tree.leaves(trainer.params))
 assert all(len(x.addressable_shards) == options.devices for x in jax.tree.leaves(trainer.params))
 found = trainer.evaluate("validation")

@@ -1,4 +1,4 @@
-"""What SIGINT and SIGTERM do to a run: one line that says where it stands, and its end."""
+"""What signals do to a run: they ask a training to end, and end anything else with a line on where it stands."""
 
 import os
 import signal
@@ -7,38 +7,67 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from types import FrameType
+from typing import Protocol
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 GRACE_SECONDS = 10.0  # more than the processes take that this one may have to end
+AT_ONCE_SECONDS = 1.0
+
+
+class Asked(Protocol):
+    """Work that may end by itself; see :class:`~forgefield.trainers.stopping.Stop`."""
+
+    heeded: bool
+    reason: str | None
+
+    def ask(self, reason: str) -> None: ...
 
 
 @contextmanager
-def interruptible(standing: Callable[[], str], speaks: bool) -> Iterator[None]:
-    """End the program at a signal by SystemExit, with the code that a shell gives it, and if it ``speaks`` with a line.
+def interruptible(standing: Callable[[], str], stop: Asked, speaks: bool) -> Iterator[None]:
+    """Ask work that heeds ``stop`` to end at a signal; at a second one, or where nothing heeds it, end the program.
+
+    It ends by SystemExit, with the code that a shell gives it, and if it ``speaks`` with a line.
 
     The main thread may be in a compilation or wait for another process, where Python handles no signal. So another
     thread hears of it first, says what there is to say, and ends the program if the main thread does not.
     """
     reads, writes = socket.socketpair()
     writes.setblocking(False)
-    said = threading.Event()
+    ends: SimpleQueue[bool] = SimpleQueue()
 
     def watch() -> None:
         with reads:
-            number = reads.recv(1)
-        if not number:
-            return
+            while number := reads.recv(1):
+                name = signal.Signals(number[0]).name
+                first = stop.reason is None
+                if first and stop.heeded:
+                    stop.ask("by a signal")
+                    say(f"{name}: the training finishes its step and is saved; a second signal ends it at once")
+                    ends.put(False)
+                    continue
+                say(f"stopped by {name}; {standing()}")
+                ends.put(True)
+                time.sleep(GRACE_SECONDS if first else AT_ONCE_SECONDS)
+                os._exit(128 + number[0])
+
+    def say(line: str) -> None:
         if speaks:
-            print(f"stopped by {signal.Signals(number[0]).name}; {standing()}", file=sys.stderr, flush=True)
-        said.set()
-        time.sleep(GRACE_SECONDS)
-        os._exit(128 + number[0])
+            with suppress(OSError):  # whoever reads this may have got the signal, too
+                print(line, file=sys.stderr, flush=True)
 
     def leave(number: int, frame: FrameType | None) -> None:
-        said.wait(GRACE_SECONDS)
-        raise SystemExit(128 + number)
+        try:
+            while True:  # several signals may have come before this is called once
+                if ends.get(timeout=GRACE_SECONDS):
+                    raise SystemExit(128 + number)
+                if ends.empty():
+                    return
+        except Empty:
+            return
 
     threading.Thread(target=watch, daemon=True).start()
     before = {number: signal.signal(number, leave) for number in SIGNALS}

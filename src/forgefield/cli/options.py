@@ -43,6 +43,10 @@ Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON 
 Wait = Annotated[
     bool, typer.Option("--wait", help="Wait while another command works on the run, where it would else be refused.")
 ]
+AllowChanged = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY", help="A key that may differ from when the training began; can be repeated."),
+]
 
 
 def load(config: str | None, overrides: Sequence[str] | None) -> Config:

@@ -3,14 +3,15 @@
 The library is imported inside the functions, so that ``--help`` loads no engine.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forgefield.cli.interrupts import interruptible
 from forgefield.cli.options import (
+    AllowChanged,
     ConfigSource,
     Data,
     Model,
@@ -30,8 +31,9 @@ from forgefield.errors import UserError
 if TYPE_CHECKING:
     from forgefield.data.processes import Processes
     from forgefield.prepare import RunPaths
+    from forgefield.trainers.stopping import Stop
 
-Work = Callable[[RunConfig, "RunPaths", "Processes | None"], None]
+Work = Callable[[RunConfig, "RunPaths", "Processes | None", "Stop"], None]
 
 
 def train(
@@ -44,10 +46,12 @@ def train(
     output: Output = None,
     overrides: Overrides = None,
     wait: Wait = False,
+    allow_changed: AllowChanged = None,
 ) -> None:
     """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
     whole, settings = load_run(words, config, run, overrides)
-    _do(_train, whole, settings, _paths(settings, data, model, statistics, output), wait)
+    train_it = partial(_train, allow_changed or ())
+    _do(train_it, whole, settings, _paths(settings, data, model, statistics, output), wait, trains=True)
 
 
 def evaluate(
@@ -121,80 +125,86 @@ def _require_test_data(config: Config, run: RunConfig) -> None:
         )
 
 
-def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool) -> None:
+def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool, trains: bool = False) -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
-    from forgefield.prepare import only_one, prepare_run, removed_on_error
+    from forgefield.prepare import prepare_run, removed_on_error
+    from forgefield.trainers.stopping import Stop
 
+    stop, standing = Stop(launch.started()), partial(_standing, run, paths, trains)
+    alone = _alone(paths.output, wait, trains)
     if launch.is_started(run):
         with launch.ended_together(), removed_on_error(paths.output):
             launch.join(run)
             # after JAX, which would take SIGTERM for a mere note
-            with interruptible(partial(_standing, work, run, paths), speaks=launch.is_first()):
-                _do_together(work, config, run, paths, wait)
+            with interruptible(standing, stop, speaks=launch.is_first()):
+                _do_together(work, config, run, paths, alone if launch.is_first() else nullcontext(), stop)
         return
     launch.require_here(run)
-    standing = partial(_standing, work, run, paths)
-    with (
-        only_one(paths.output, wait=wait) as lock,
-        removed_on_error(paths.output),
-        _noting(work, paths),
-        interruptible(standing, speaks=True),
-    ):
+    with alone as lock, removed_on_error(paths.output), interruptible(standing, stop, speaks=True):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
-            launch.start(run, [lock])
+            with stop.watched() if trains else nullcontext():
+                launch.start(run, stop, keep=[lock])
         else:
-            work(run, paths, None)
+            work(run, paths, None, stop)
 
 
-def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool) -> None:
+@contextmanager
+def _alone(output: Path, wait: bool, trains: bool) -> Iterator[int]:
+    """With the lock on a run, whose descriptor this yields; the error of a training stays for `forgefield runs`."""
+    from forgefield.prepare import only_one
+    from forgefield.prepare.standing import noted_error
+
+    with only_one(output, wait=wait) as lock, noted_error(output) if trains else nullcontext():
+        yield lock
+
+
+def _do_together(
+    work: Work, config: Config, run: RunConfig, paths: "RunPaths", alone: AbstractContextManager, stop: "Stop"
+) -> None:
     """This process's share of the work; process 0 makes the inputs, unless they were there.
 
     The lock on the run is held by forgefield where that has started the processes, else by process 0.
     """
-    from forgefield.launch import is_first
-    from forgefield.prepare import only_one, prepare_run
+    from forgefield.prepare import prepare_run
     from forgefield.trainers.run import connect
     from forgefield.trainers.shared import require_shared
 
     processes = connect(run)
     require_shared(paths.output, processes)
-    with only_one(paths.output, wait=wait) if is_first() else nullcontext(), _noting(work, paths):
+    with alone:
         if processes.index == 0:
             prepare_run(config, run, paths)
         processes.broadcast(None)  # the others wait for it
-        work(run, paths, processes)
+        work(run, paths, processes, stop)
 
 
-def _noting(work: Work, paths: "RunPaths") -> AbstractContextManager[None]:
-    """Leaves the error of a training in its directory, for `forgefield runs`."""
-    from forgefield.prepare.standing import noted_error
-
-    return noted_error(paths.output) if work is _train else nullcontext()
-
-
-def _standing(work: Work, run: RunConfig, paths: "RunPaths") -> str:
+def _standing(run: RunConfig, paths: "RunPaths", trains: bool) -> str:
     """What is left of a run that is stopped now, and how to go on."""
     from forgefield.trainers.checkpoints import saved_checkpoints
+    from forgefield.trainers.record import Place
 
     saved = saved_checkpoints(paths.output / "checkpoints")
-    if work is not _train:
+    if not trains:
         return "the same command starts again"
     if not saved:
         return "there is no checkpoint yet: the same command starts from the beginning"
-    epoch = int(saved[0].name.removeprefix("epoch_"))
-    place = f"epoch {epoch} of {run.training.epochs} is the last in {saved[0].parent}"
+    place = f"{Place.of(saved[0])} of {run.training.epochs} is the last in {saved[0].parent}"
     return f"{place}: the same command continues after it"
 
 
-def _train(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
+def _train(
+    allowed: Collection[str], run: RunConfig, paths: "RunPaths", processes: "Processes | None", stop: "Stop"
+) -> None:
+    from forgefield.launch import end_all
     from forgefield.trainers.run import train_run
 
-    train_run(run, paths.data, paths.model, paths.statistics, paths.output, processes)
+    inputs = paths.data, paths.model, paths.statistics
+    train_run(run, *inputs, paths.output, processes, stop=stop, allowed=allowed, on_hang=end_all)
 
 
-def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None") -> None:
+def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None", stop: "Stop") -> None:
     from forgefield.evaluation.evaluate import evaluate_run
     from forgefield.evaluation.summary import print_summary
     from forgefield.models.inference import fastest_engine

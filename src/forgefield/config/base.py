@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+DURATION = re.compile(r"(\d+\.?\d*|\.\d+)\s*(s|min|h|d)")
+MINUTES = {"s": 1 / 60, "min": 1.0, "h": 60.0, "d": 1440.0}
 SHA256 = r"^[0-9a-f]{64}$"
 URL = r"^https?://[^/\s]+/(\S*[^/\s])$"
 OBJECT = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
@@ -32,10 +34,17 @@ def _lower_case(digits: Any) -> Any:
     return digits.lower() if isinstance(digits, str) else digits
 
 
+def _minutes(value: Any) -> Any:
+    """Text with a unit of time becomes minutes."""
+    match = DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return float(match[1]) * MINUTES[match[2]] if match else number(value)
+
+
 AsNumber = BeforeValidator(number)  # last in an annotation, or the bounds are missing in the JSON schema
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AsNumber]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AsNumber]
 Fraction = Annotated[float, Field(gt=0, lt=1), AsNumber]
+Minutes = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_minutes)]
 PositiveInteger = Annotated[int, Field(gt=0), AsNumber]
 NonNegativeInteger = Annotated[int, Field(ge=0), AsNumber]
 Seed = Annotated[int, Field(ge=0, lt=2**32), AsNumber]

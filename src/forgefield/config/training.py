@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from forgefield.config.base import (
     AsNumber,
     Fraction,
+    Minutes,
     NonNegative,
     NonNegativeInteger,
     Positive,
@@ -151,6 +152,24 @@ class TrainingConfig(Section):
 
     checkpoint_every: PositiveInteger = 1
     """Epochs between checkpoints, from which a stopped run continues."""
+
+    checkpoint_steps: PositiveInteger | None = None
+    """Optimizer steps between further checkpoints, in an epoch. `null`: none."""
+
+    checkpoint_minutes: Positive | None = 10.0
+    """Minutes between further checkpoints, in an epoch. `null`: none."""
+
+    keep_checkpoints: PositiveInteger = 2
+    """How many checkpoints stay; each has the best model so far, too."""
+
+    stop_before: Minutes | None = None
+    """Wall-clock time of `forgefield train`, from its start: minutes, or a text such as `90 min`, `3.5 h` or `2 d`. In
+    time before it the run stops with a checkpoint and exit code 75, and the same command continues it. `null`: no limit
+    but that of the Slurm job, before whose end it stops in any case."""
+
+    hang_timeout: Positive | None = 600.0
+    """Seconds without a new batch after which a training of several processes ends, with the process named that no
+    longer answers; more than a compilation takes, or the writing of a checkpoint. `null`: wait for ever."""
 
     @model_validator(mode="after")
     def _decay_needs_adamw(self) -> Self:

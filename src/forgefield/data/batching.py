@@ -69,9 +69,16 @@ class Target(NamedTuple):
 
 
 class Batch(NamedTuple):
+    """What a step reads.
+
+    Attributes:
+        stop: above 0 where the process whose batch this is asks all to end the training: they hear of it by the step.
+    """
+
     graph: Graph
     labels: Labels
     targets: Mapping[str, Target] = {}
+    stop: np.ndarray = np.float32(0)
 
 
 class Capacity(NamedTuple):

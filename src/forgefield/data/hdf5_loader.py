@@ -72,9 +72,9 @@ class HDF5ParallelDataLoader(BatchLoader):
         super().__init__(StoreFile(path, targets), neighbors, batch, targets=targets, **settings)
         self.source.close()
 
-    def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
         try:
-            yield from super().epoch(epoch)
+            yield from super().epoch(epoch, start)
         finally:
             self.source.close()
 

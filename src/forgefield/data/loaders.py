@@ -45,6 +45,10 @@ class LoadedBatch(NamedTuple):
         (part,) = self.parts
         return part
 
+    def asking(self, stop: bool) -> Self:
+        """The same batch, which says whether this process asks to end the training."""
+        return self._replace(parts=tuple(part._replace(stop=np.float32(stop)) for part in self.parts))
+
 
 class Filled(NamedTuple):
     """Which share of the packed atoms, pairs and neighbor slots is real, not padding."""
@@ -136,9 +140,9 @@ class BatchLoader(StructureReader):
     def _needs(self, order: np.ndarray) -> np.ndarray:
         return batch_needs(self.sizes, order, self.batch, self.parts)
 
-    def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
-        """This process's parts of the packed batches of an epoch that was planned."""
-        for rows in split_batches(self.order(epoch), self.batch):
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
+        """This process's parts of the packed batches of an epoch that was planned, without the first ``start``."""
+        for rows in split_batches(self.order(epoch), self.batch)[start:]:
             capacity = self._capacity(self._needs(rows)[0])
             parts = np.array_split(rows, self.parts)
             packed = tuple(self._pack(parts[i], rows, capacity) for i in self.local_parts)

@@ -10,17 +10,22 @@ Item = TypeVar("Item")
 
 
 class Timed(Iterator[Item]):
-    """Iterate over ``items``; ``seconds`` is how long the caller has waited for them."""
+    """Iterate over ``items``, and tell how long the caller has waited for them."""
 
     def __init__(self, items: Iterator[Item]) -> None:
-        self._items, self.seconds = items, 0.0
+        self._items, self._seconds = items, 0.0
 
     def __next__(self) -> Item:
         start = time.perf_counter()
         try:
             return next(self._items)
         finally:
-            self.seconds += time.perf_counter() - start
+            self._seconds += time.perf_counter() - start
+
+    def take(self) -> float:
+        """The seconds since this was last called."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
 
 
 class Prefetch(Generic[Item]):

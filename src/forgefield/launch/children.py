@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from forgefield.trainers.stopping import Stop
+
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
@@ -22,7 +24,13 @@ class Child(subprocess.Popen):
         self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, keep: Sequence[int] = ()
     ) -> None:
         self._end = end
-        super().__init__(command, env=environment, preexec_fn=self._end_with_parent, pass_fds=keep)
+        # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "pass_fds": keep}
+        super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
+
+    def ask(self) -> None:
+        """Ask it to end its training; mpirun passes this signal on to its ranks."""
+        self.send_signal(signal.SIGUSR1)
 
     def terminate(self) -> None:
         self.send_signal(self._end)
@@ -32,10 +40,18 @@ class Child(subprocess.Popen):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, self._end)
 
 
-def wait(children: Sequence[Child], failure: Path) -> int:
-    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0."""
+def wait(children: Sequence[Child], failure: Path, stop: Stop) -> int:
+    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0.
+
+    Where this process is asked to stop, the children are.
+    """
+    passed_on = False
     try:
         while None in (codes := [child.poll() for child in children]) and not any(codes) and not failure.exists():
+            if stop.asked and not passed_on:
+                passed_on = True
+                for child in children:
+                    child.ask()
             time.sleep(POLL_SECONDS)
         return next((code for code in codes if code), 0)
     finally:

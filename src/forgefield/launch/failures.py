@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from forgefield.errors import MachineError, UserError
-from forgefield.launch.processes import FAILURE
+from forgefield.errors import MachineError, StoppedError, UserError
+from forgefield.launch.processes import FAILURE, is_first
 
 GRACE_SECONDS = 5.0
 
@@ -22,7 +22,7 @@ def ended_together() -> Iterator[None]:
     """Where anything fails, leave the message for the process that waits, and end at once, so that all are ended."""
     try:
         yield
-    except (UserError, MachineError) as error:
+    except (UserError, MachineError, StoppedError) as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         os._exit(128 + signal.SIGINT)
@@ -32,11 +32,19 @@ def ended_together() -> Iterator[None]:
         _fail(f"{type(error).__name__}: {error}", 1, traceback.format_exc())
 
 
+def end_all(message: str) -> NoReturn:
+    """End this process from any thread, and so all others, for a fault of the machine."""
+    _fail(f"{message}; run again: it continues from the last checkpoint", MachineError.exit_code)
+
+
 def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     line, path = " ".join(message.split()), os.environ.get(FAILURE)
     sys.stdout.flush()
     if path is None:
-        print(f"{trace}error: {line}", file=sys.stderr, flush=True)
+        if code != StoppedError.exit_code:
+            print(f"{trace}error: {line}", file=sys.stderr, flush=True)
+        elif is_first():  # which all others would repeat
+            print(line, file=sys.stderr, flush=True)
     else:
         own = Path(f"{path}.{os.getpid()}")
         own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
@@ -52,4 +60,5 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
 def report(failure: Path) -> NoReturn:
     found = json.loads(failure.read_text())
     print(found["trace"], end="", file=sys.stderr, flush=True)
-    raise (UserError if found["code"] == UserError.exit_code else MachineError)(found["message"])
+    kinds = {kind.exit_code: kind for kind in (UserError, StoppedError)}
+    raise kinds.get(found["code"], MachineError)(found["message"])

@@ -1,14 +1,16 @@
 """How many processes a run needs, which of them this one is, and what is its own."""
 
+import math
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
 
 # environment of the processes that are started here
-FAILURE, COORDINATOR = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR"
+FAILURE, COORDINATOR, STARTED = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR", "FORGEFIELD_STARTED"
 # by which launchers say how many processes they have started, which of all this one is, and which of those on its node
 SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
@@ -18,6 +20,8 @@ LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "S
 JOB_NODES = "SLURM_JOB_NUM_NODES"
 # more would spend their time waiting for each other
 MOST_PER_CORE = 4
+# seconds, see _patience: JAX's own default, and more than a training takes
+LEAST_PATIENCE, FOR_EVER = 100, 10**8
 
 
 def process_count(config: RunConfig) -> int:
@@ -29,6 +33,11 @@ def process_count(config: RunConfig) -> int:
 def is_started(config: RunConfig) -> bool:
     """Whether this process is one of several that were started together, here or by the user's own launcher."""
     return FAILURE in os.environ or any(int(os.environ.get(name, "1")) > 1 for name in COUNTS[config.backend])
+
+
+def started() -> float:
+    """When the run began, in seconds since the epoch, which the process that has started this one knows."""
+    return float(os.environ.get(STARTED, time.time()))
 
 
 def is_first() -> bool:
@@ -72,11 +81,19 @@ def join(config: RunConfig) -> None:
     elif COORDINATOR in os.environ:
         import jax
 
-        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
+        words = os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+        jax.distributed.initialize(*words, heartbeat_timeout_seconds=_patience(config))
     elif config.backend == "jax" and int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
-        jax.distributed.initialize(local_device_ids=list(range(config.devices)))
+        devices = list(range(config.devices))
+        jax.distributed.initialize(local_device_ids=devices, heartbeat_timeout_seconds=_patience(config))
+
+
+def _patience(config: RunConfig) -> int:
+    """Seconds after which JAX ends what no longer answers, without a name: later than ``training.hang_timeout``."""
+    limit = config.training.hang_timeout
+    return FOR_EVER if limit is None else LEAST_PATIENCE + 2 * math.ceil(limit)
 
 
 def _number(names: Sequence[str]) -> int | None:

@@ -10,30 +10,34 @@ from pathlib import Path
 
 from forgefield.config import RunConfig
 from forgefield.doctor.processes import find_program
-from forgefield.errors import MachineError, UserError
+from forgefield.errors import MachineError, StoppedError, UserError
 from forgefield.launch.children import Child, wait
 from forgefield.launch.failures import report
-from forgefield.launch.processes import COORDINATOR, FAILURE, process_count
+from forgefield.launch.processes import COORDINATOR, FAILURE, STARTED, process_count
+from forgefield.trainers.stopping import Stop
 
 # Open MPI refuses root unless told otherwise; other MPIs ignore these
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# of a process that was asked to stop before it trained
+ENDED_BY_ASKING = (-signal.SIGUSR1, 128 + signal.SIGUSR1)
 
 
-def start(config: RunConfig, keep: Sequence[int] = ()) -> None:
+def start(config: RunConfig, stop: Stop, keep: Sequence[int] = ()) -> None:
     """Run this program again in as many processes as ``config`` needs, and wait for all of them.
 
     Args:
         config: of the run.
+        stop: what asks these processes to end.
         keep: descriptors that stay open in these processes, such as that of a lock, which then holds until all have
             ended.
 
     Raises:
-        UserError, MachineError: what the first process that failed said.
+        UserError, MachineError, StoppedError: what the first process that ended early said.
     """
     count, command = process_count(config), [sys.executable, *sys.argv]
     with tempfile.TemporaryDirectory() as folder:
         failure = Path(folder) / "failure.json"
-        environment = os.environ | {FAILURE: str(failure)}
+        environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
             # mpirun ends its ranks at SIGTERM
             children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep)]
@@ -41,10 +45,12 @@ def start(config: RunConfig, keep: Sequence[int] = ()) -> None:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
             children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
-        code = wait(children, failure)
+        code = wait(children, failure, stop)
         # whoever loses its connection to a process that was killed reports that too
         if failure.exists() and code >= 0:
             report(failure)
+        if code in ENDED_BY_ASKING and stop.reason is not None:
+            raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
         if code:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")

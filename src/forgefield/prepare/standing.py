@@ -84,6 +84,7 @@ def noted_error(run: Path) -> Iterator[None]:
     try:
         yield
     except (UserError, MachineError) as error:
-        with suppress(OSError), atomic_file(run / ERROR) as file:  # the disk may be full
-            file.write_text(f"{error}\n")
+        if run.is_dir():  # else it was not to become a run
+            with suppress(OSError), atomic_file(run / ERROR) as file:  # the disk may be full
+                file.write_text(f"{error}\n")
         raise

@@ -51,6 +51,15 @@ class Settings(Section):
     checkpoint_every: PositiveInteger
     """epochs between checkpoints"""
 
+    checkpoint_steps: PositiveInteger | None
+    """optimizer steps between checkpoints"""
+
+    checkpoint_minutes: Positive | None
+    """minutes between checkpoints"""
+
+    keep_checkpoints: PositiveInteger
+    """how many checkpoints stay"""
+
     check_replicas_every: PositiveInteger | None
     """steps between comparisons of the devices"""
 

@@ -1,38 +1,47 @@
 """Checkpoints in safe formats: arrays as safetensors, the rest as JSON; visible only when complete."""
 
-import json
-import re
 import shutil
-import warnings
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from forgefield.config.contents import Record, checked
 from forgefield.errors import UserError
-from forgefield.files import DamagedFileError, atomic_directory, read_json, sha256_of, write_json
-from forgefield.trainers.history import SavedRecord
+from forgefield.files import DamagedFileError, atomic_directory, read_json, sha256_of, sync, write_json
+from forgefield.trainers.record import Place, SavedRecord
 
-FORMAT = 1
+FORMAT = 2
 KEEP = 2
-ARRAYS, CONTENT = "arrays.safetensors", "content.json"
+ARRAYS, CONTENT, MARK = "arrays.safetensors", "content.json", "complete.json"
+DAMAGED = "damaged_"
 REMEDY = "remove this checkpoint"
+
+
+class Mark(Record):
+    """What is written last, and makes a checkpoint complete."""
+
+    forgefield_format: int
+    """the version of the format"""
+
+    sha256: dict[str, str]
+    """the checksum of each file"""
 
 
 class Content(Record):
     """What the JSON content must hold."""
 
-    forgefield_format: int
-    """the version of the format"""
-
-    sha256: str
-    """the checksum of the arrays"""
-
     fingerprint: dict[str, Any]
-    """settings and checksums of the data"""
+    """settings and checksums of the data, which decide the result"""
+
+    notes: dict[str, Any]
+    """settings and versions that do not"""
+
+    complete: bool
+    """whether nothing is left to be trained"""
 
     record: SavedRecord
     """how far the training is"""
@@ -46,97 +55,92 @@ class Checkpoint(NamedTuple):
     content: dict[str, Any]
 
 
-def save_checkpoint(directory: Path, epoch: int, arrays: Mapping[str, np.ndarray], content: dict[str, Any]) -> Path:
-    """Write ``directory/epoch_NNNNNN``, then remove all but the newest two.
+def save_checkpoint(
+    directory: Path, place: Place, arrays: Mapping[str, np.ndarray], content: dict[str, Any], keep: int = KEEP
+) -> Path:
+    """Write the checkpoint of a place, then remove all but the newest ``keep``.
 
     Args:
         directory: of all checkpoints of a training.
-        epoch: finished epochs.
+        place: how far the training is.
         arrays: by name, in C order.
-        content: JSON content with ``fingerprint`` and ``record``; must not hold NaN.
+        content: see :class:`Content`; must not hold NaN.
+        keep: how many checkpoints stay.
     """
-    path = directory / f"epoch_{epoch:06d}"
+    path = directory / place.name
     with atomic_directory(path) as temporary:
-        save_file(dict(arrays), temporary / ARRAYS)
-        digest = sha256_of(temporary / ARRAYS)
-        write_json(temporary / CONTENT, {"forgefield_format": FORMAT, "sha256": digest, **content})
-    for old in saved_checkpoints(directory)[KEEP:]:
-        shutil.rmtree(old)
+        # not save_file, whose files only their owner can read, and which has errors of its own for a full disk
+        (temporary / ARRAYS).write_bytes(save(dict(arrays)))
+        sync(temporary / ARRAYS)
+        write_json(temporary / CONTENT, content)
+        digests = {name: sha256_of(temporary / name) for name in (ARRAYS, CONTENT)}
+        write_json(temporary / MARK, {"forgefield_format": FORMAT, "sha256": digests})
+    for old in saved_checkpoints(directory)[keep:]:
+        hidden = old.rename(directory / f".{old.name}.old")
+        shutil.rmtree(hidden)
     return path
-
-
-def load_newest(directory: Path, fingerprint: Mapping[str, Any]) -> Checkpoint | None:
-    """The newest undamaged checkpoint, or None where there is none.
-
-    Args:
-        directory: of all checkpoints of a training.
-        fingerprint: must equal the one in the content.
-
-    Raises:
-        UserError: there are checkpoints and all are damaged, or the newest is of other settings or data.
-    """
-    if not saved_checkpoints(directory):
-        return None
-    path, content = _newest_undamaged(directory)
-    for key, (saved, present) in changed_keys(content["fingerprint"], fingerprint).items():
-        raise UserError(
-            f"{path}: {key} was {saved} and is now {present}; set it back to continue, "
-            f"or remove {directory} to start again"
-        )
-    return Checkpoint(path, load_file(path / ARRAYS), content)
-
-
-def set_aside_if_changed(directory: Path, aside: Path, fingerprint: Mapping[str, Any]) -> str | None:
-    """Move all checkpoints to ``aside``, replacing what is there, if the newest has another fingerprint.
-
-    Returns:
-        What changed, in words; None where nothing did and nothing was moved.
-    """
-    if not saved_checkpoints(directory):
-        return None
-    _, content = _newest_undamaged(directory)
-    changed = changed_keys(content["fingerprint"], fingerprint)
-    if not changed:
-        return None
-    if aside.exists():
-        shutil.rmtree(aside)
-    directory.rename(aside)
-    return ", ".join(_in_words(key, *values) for key, values in changed.items())
-
-
-def _in_words(key: str, saved: Any, present: Any) -> str:
-    short = all(len(str(value)) < 20 for value in (saved, present))
-    return f"{key} was {saved} and is now {present}" if short else f"{key} changed"
-
-
-def _newest_undamaged(directory: Path) -> tuple[Path, dict[str, Any]]:
-    """Path and content; damaged checkpoints are passed over with a warning."""
-    for path in saved_checkpoints(directory):
-        try:
-            return path, _content(path)
-        except (OSError, DamagedFileError) as error:
-            warnings.warn(f"{path}: damaged checkpoint passed over ({error})", stacklevel=2)
-    raise UserError(f"{directory}: every checkpoint is damaged; remove the folder to start again")
-
-
-def _content(path: Path) -> dict[str, Any]:
-    content = read_json(path / CONTENT, REMEDY)
-    if content.get("forgefield_format", FORMAT) != FORMAT:
-        raise UserError(
-            f"{path}: checkpoint format {content['forgefield_format']}, expected {FORMAT}; "
-            f"remove {path.parent} to start again"
-        )
-    checked(path / CONTENT, content, Content, REMEDY)
-    if sha256_of(path / ARRAYS) != content["sha256"]:
-        raise DamagedFileError(f"{path / ARRAYS}: its sha256 is another than {CONTENT} says; {REMEDY}")
-    return content
 
 
 def saved_checkpoints(directory: Path) -> list[Path]:
     """Complete checkpoints, newest first."""
     if not directory.is_dir():
         return []
-    return sorted((p for p in directory.iterdir() if re.fullmatch(r"epoch_\d{6,}", p.name)), reverse=True)
+    places = {path: Place.of(path) for path in directory.iterdir()}
+    return sorted((path for path, place in places.items() if place), key=places.__getitem__, reverse=True)
+
+
+def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Path and content of the newest undamaged checkpoint, or None where there is none.
+
+    Damaged ones that are newer are said and renamed, so that they do not count among those to be kept.
+
+    Raises:
+        UserError: there are checkpoints and all are damaged, or the newest is of another format.
+    """
+    damaged: list[Path] = []
+    for path in saved_checkpoints(directory):
+        try:
+            content = read_content(path)
+        except (OSError, DamagedFileError) as error:
+            _say(f"{path}: damaged checkpoint passed over ({error})")
+            damaged.append(path)
+            continue
+        for other in damaged:
+            aside = directory / f"{DAMAGED}{other.name}"
+            shutil.rmtree(aside, ignore_errors=True)
+            _say(f"continues from {path}, which is older; {other.rename(aside)} can be removed")
+        return path, content
+    if damaged:
+        raise UserError(f"{directory}: every checkpoint is damaged; remove the folder to start again")
+    return None
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """The JSON content of a checkpoint, all of whose files have the checksums that were noted last.
+
+    Raises:
+        DamagedFileError: something is missing, or not what was written.
+        UserError: it is of another format.
+    """
+    mark = read_json(path / MARK, REMEDY)
+    if mark.get("forgefield_format", FORMAT) != FORMAT:
+        raise UserError(
+            f"{path}: checkpoint format {mark['forgefield_format']}, expected {FORMAT}; "
+            f"remove {path.parent} to start again"
+        )
+    digests = checked(path / MARK, mark, Mark, REMEDY).sha256
+    for name in (ARRAYS, CONTENT):
+        if sha256_of(path / name) != digests.get(name):
+            raise DamagedFileError(f"{path / name}: its sha256 is another than {MARK} says; {REMEDY}")
+    content = read_json(path / CONTENT, REMEDY)
+    checked(path / CONTENT, content, Content, REMEDY)
+    return content
+
+
+def load_newest(directory: Path) -> Checkpoint | None:
+    """What :func:`newest_checkpoint` finds, with its arrays."""
+    found = newest_checkpoint(directory)
+    return found and Checkpoint(found[0], load_file(found[0] / ARRAYS), found[1])
 
 
 def remove_leftovers(directory: Path) -> None:
@@ -145,8 +149,5 @@ def remove_leftovers(directory: Path) -> None:
         shutil.rmtree(path)
 
 
-def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Keys whose saved and present values differ, after the round trip through JSON."""
-    present = json.loads(json.dumps(present))
-    keys = sorted(saved.keys() | present.keys())
-    return {k: (saved.get(k), present.get(k)) for k in keys if saved.get(k) != present.get(k)}
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

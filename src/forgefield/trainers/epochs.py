@@ -2,9 +2,9 @@
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import Array
@@ -12,69 +12,96 @@ from jax import Array
 from forgefield.data.batching import Batch
 from forgefield.data.loaders import BatchLoader
 from forgefield.data.prefetch import Timed
-from forgefield.trainers.epoch_trainer import NotFiniteError
+from forgefield.trainers.engine import NotFiniteError, StepDone
 from forgefield.trainers.metrics import metrics
 from forgefield.trainers.parallel import Parallelism
 from forgefield.trainers.steps import StepInfo, TrainState
+from forgefield.trainers.stopping import StopAskedError
+
+# the loss of a step is read so many steps later, so that the device has its next work before it is waited for
+AHEAD = 1
 
 
-def train_epoch(
+class Watch(NamedTuple):
+    """What looks on while steps are made.
+
+    Attributes:
+        asked: whether this process is asked to end the training.
+        pause: whether all steps should be waited for after so many of the epoch, because their state is to be saved.
+        check: looks at the state after every step.
+    """
+
+    asked: Callable[[], bool] = lambda: False
+    pause: Callable[[int], bool] = lambda steps: False
+    check: Callable[[TrainState], None] = lambda state: None
+
+
+def train_steps(
     step: Callable[[TrainState, Batch], tuple[TrainState, StepInfo]],
     state: TrainState,
     loader: BatchLoader,
     epoch: int,
     parallel: Parallelism,
-    on_step: Callable[[float], None],
-    check: Callable[[TrainState], None],
-) -> tuple[TrainState, float, float]:
-    """All steps of an epoch.
+    watch: Watch,
+    start: int = 0,
+) -> Iterator[tuple[TrainState, StepDone]]:
+    """The steps of an epoch after the first ``start``, with the newest state, which may be ahead of the step.
 
-    The state passed in is consumed. ``on_step`` is called with each step's loss, ``check`` with the state after it.
-
-    Returns:
-        The new state, the mean of the steps' losses, and the seconds that steps waited for their batches.
+    The state passed in is consumed. They end early, after the same step on all processes, where one of these is asked.
 
     Raises:
         NotFiniteError: the loss or gradient of a step is not finite; it holds the state before that step.
     """
-    losses: list[float] = []
-    # the loss of a step is read one step later, so that the device has its next work before it is waited for
     waiting: deque[tuple[StepInfo, np.ndarray]] = deque()
+    done, end = start, math.inf
 
-    def read_one() -> None:
+    def read_one() -> StepDone:
+        nonlocal done, end
         info, rows = waiting.popleft()
-        losses.append(float(info.loss))
-        if not (math.isfinite(losses[-1]) and math.isfinite(float(info.gradient_norm))):
-            raise NotFiniteError(f"step {len(losses)}", loader.frames(rows), state)
-        on_step(losses[-1])
+        loss, done = float(info.loss), done + 1
+        if not (math.isfinite(loss) and math.isfinite(float(info.gradient_norm))):
+            raise NotFiniteError(f"step {done}", loader.frames(rows), state)
+        if stop := bool(info.stop):
+            # however far each process is ahead: so far all of them are
+            end = min(end, done + AHEAD)
+        return StepDone(loss, timed.take(), stop, settled=not waiting)
 
-    with closing(parallel.batches(loader, epoch)) as batches:
+    with closing(parallel.batches(loader, epoch, start)) as batches:
         timed = Timed(batches)
-        for loaded in timed:
-            state, info = step(state, parallel.placed(loaded))
+        for made, loaded in enumerate(timed, start + 1):
+            state, info = step(state, parallel.placed(loaded.asking(watch.asked())))
             waiting.append((info, loaded.rows))
-            if len(waiting) > 1:
-                read_one()
-            check(state)
+            while len(waiting) > (0 if watch.pause(made) else AHEAD):
+                yield state, read_one()
+            watch.check(state)
+            if made >= end:
+                break
         while waiting:
-            read_one()
-    return state, float(np.mean(losses)), timed.seconds
+            yield state, read_one()
 
 
 def evaluate(
-    step: Callable[[Any, Batch], dict[str, Array]], params: Any, loader: BatchLoader, parallel: Parallelism
+    step: Callable[[Any, Batch], dict[str, Array]],
+    params: Any,
+    loader: BatchLoader,
+    parallel: Parallelism,
+    asked: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
     """Metrics over all structures of a loader, each counted once; see :func:`forgefield.trainers.metrics.metrics`.
 
     Raises:
         NotFiniteError: the loss of a batch is not finite.
+        StopAskedError: a process is asked to end the training.
     """
     sums: dict[str, float] = {}
     structures = 0
     with closing(parallel.batches(loader, 0)) as batches:
         for loaded in batches:
             structures += len(loaded.rows)
-            for name, value in step(params, parallel.placed(loaded)).items():
+            found = step(params, parallel.placed(loaded.asking(asked())))
+            if float(found.pop("stop")):
+                raise StopAskedError
+            for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + float(value)
             if not math.isfinite(sums["loss"]):
                 raise NotFiniteError("evaluation", loader.frames(loaded.rows))

@@ -13,6 +13,7 @@ from forgefield.data.loaders import BatchLoader, LoadedBatch
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.trainers.arguments import checked_settings, checked_targets, floating_type, global_batch
+from forgefield.trainers.checkpoints import KEEP
 from forgefield.trainers.datasets import Dataset, make_loader
 from forgefield.trainers.jax_trainer import STAGES, JaxTrainer, Stage
 from forgefield.trainers.losses import Loss, Predicted
@@ -57,6 +58,8 @@ class ForceMatching(JaxTrainer):
         drop_last: leave out an incomplete last batch of each epoch.
         seed: of the shuffling.
         checkpoint_path: directory for checkpoints, each ``checkpoint_every`` epochs and at the end.
+        checkpoint_steps, checkpoint_minutes: optimizer steps and minutes between further ones.
+        keep_checkpoints: how many stay.
         log_file: CSV file of the history.
         fingerprint: JSON content that must be unchanged when a training is continued.
         progress: show progress on stderr.
@@ -92,6 +95,9 @@ class ForceMatching(JaxTrainer):
         seed: int = 0,
         checkpoint_path: Path | str | None = None,
         checkpoint_every: int = 1,
+        checkpoint_steps: int | None = None,
+        checkpoint_minutes: float | None = None,
+        keep_checkpoints: int = KEEP,
         log_file: Path | str | None = None,
         fingerprint: Mapping[str, Any] | None = None,
         progress: bool = True,
@@ -114,6 +120,9 @@ class ForceMatching(JaxTrainer):
             ema=ema,
             early_stopping=early_stopping,
             checkpoint_every=checkpoint_every,
+            checkpoint_steps=checkpoint_steps,
+            checkpoint_minutes=checkpoint_minutes,
+            keep_checkpoints=keep_checkpoints,
             check_replicas_every=check_replicas_every,
             seed=seed,
         )
@@ -145,6 +154,9 @@ class ForceMatching(JaxTrainer):
             early_stopping=settings.early_stopping,
             checkpoint_path=checkpoint_path,
             checkpoint_every=settings.checkpoint_every,
+            checkpoint_steps=settings.checkpoint_steps,
+            checkpoint_minutes=settings.checkpoint_minutes,
+            keep_checkpoints=settings.keep_checkpoints,
             log_file=log_file,
             fingerprint=fingerprint,
             progress=progress,

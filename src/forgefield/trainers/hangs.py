@@ -38,7 +38,8 @@ class HangWatch:
     ) -> None:
         self._directory, self._index, self._stop, self._limit, self._end = directory, processes.index, stop, limit, end
         self._names = processes.exchange(f"process {os.getpid()} on {socket.gethostname()}")
-        # the last answer of each process, and when it came
+        # since when this process asks, and the last answer of each process, and when that came
+        self._asked: float | None = None
         self._heard: dict[int, tuple[str, float]] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="forgefield-hangs", daemon=True)
@@ -61,15 +62,18 @@ class HangWatch:
                 self._look()
 
     def _look(self) -> None:
-        idle = time.monotonic() - max(self.start, self._stop.looked)
+        now = time.monotonic()
+        idle = now - max(self.start, self._stop.looked)
         if idle > ASK * self._limit:
+            self._asked = self._asked or now
             self._directory.mkdir(exist_ok=True)
             self._answer(idle)
-            self._hear()
-            if idle > self._limit and (message := self._message()):
+            self._hear(now)
+            # and not only idle, as after all machines were halted
+            if now - self._asked > (1 - ASK) * self._limit and (message := self._message(self._asked)):
                 self._end(message)
-        elif self._heard:
-            self._heard = {}
+        elif self._asked:
+            self._asked, self._heard = None, {}
             self._remove()
         elif self._directory.is_dir():
             self._answer(idle)
@@ -80,17 +84,16 @@ class HangWatch:
         temporary.write_text(json.dumps(own))
         temporary.replace(self._directory / str(self._index))
 
-    def _hear(self) -> None:
+    def _hear(self, now: float) -> None:
         for index in range(len(self._names)):
             path = self._directory / str(index)
             answer = path.read_text() if path.exists() else ""
             if index not in self._heard or self._heard[index][0] != answer:
-                self._heard[index] = (answer, time.monotonic())
+                self._heard[index] = (answer, now)
 
-    def _message(self) -> str | None:
+    def _message(self, asked: float) -> str | None:
         """Who is at fault; None where somebody is at work after all."""
-        since = time.monotonic() - ASK * self._limit / 2
-        if silent := [i for i, (answer, heard) in self._heard.items() if not answer or heard < since]:
+        if silent := [i for i, (answer, heard) in self._heard.items() if not answer or heard <= asked]:
             return f"{self._named(silent)} gave no sign of life for {self._limit:g} s, and all others wait"
         answers = {index: json.loads(answer) for index, (answer, _) in self._heard.items()}
         if any(answer["works"] for answer in answers.values()):

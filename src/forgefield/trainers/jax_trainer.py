@@ -1,6 +1,6 @@
 """What a training by JAX does: steps and evaluation on the devices, its state, and files of parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +14,12 @@ from forgefield.data.targets import Targets
 from forgefield.errors import UserError
 from forgefield.files import atomic_file
 from forgefield.trainers import epochs as loops
-from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
-from forgefield.trainers.history import TrainingRecord
+from forgefield.trainers.engine import NotFiniteError, StepDone
+from forgefield.trainers.epoch_trainer import EpochTrainer
 from forgefield.trainers.losses import Loss
 from forgefield.trainers.optimizers import current_lr
 from forgefield.trainers.parallel import Parallelism
+from forgefield.trainers.record import TrainingRecord
 from forgefield.trainers.replicas import check_replicas
 from forgefield.trainers.steps import Templates, TrainState, evaluate_step, train_step
 from forgefield.trainers.trees import load_arrays, named_arrays, save_arrays, tree_of
@@ -76,23 +77,25 @@ class JaxTrainer(EpochTrainer):
 
     # -- training ------------------------------------------------------------------------------------------------
 
-    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> tuple[float, float]:
-        loader = self._loaders["training"]
+    def _steps(self, epoch: int, start: int, pause: Callable[[int], bool]) -> Iterator[StepDone]:
+        loader, watch = self._loaders["training"], loops.Watch(self._asked, pause, self._check)
         try:
-            self._state, loss, waited = loops.train_epoch(
-                self._train_step, self._state, loader, epoch, self._parallel, on_step, self._check
-            )
+            steps = loops.train_steps(self._train_step, self._state, loader, epoch, self._parallel, watch, start)
+            for self._state, done in steps:
+                yield done
         except NotFiniteError as error:
             self._state = error.state
             raise
-        return loss, waited
+
+    def _asked(self) -> bool:
+        return self._stop.asked
 
     def _check(self, state: TrainState) -> None:
         if self._check_every and int(state.step) % self._check_every == 0:
             check_replicas(state, self._parallel)
 
     def _validate(self) -> dict[str, float]:
-        return self._metrics("validation", self._validated)
+        return self._metrics("validation", self._validated, self._asked)
 
     def _lr(self) -> float | None:
         return current_lr(self._state.opt_state)
@@ -147,11 +150,11 @@ class JaxTrainer(EpochTrainer):
         except NotFiniteError as error:
             raise UserError(f"{stage} data, {error}; check the labels of these frames") from None
 
-    def _metrics(self, stage: str, params: Any) -> dict[str, float]:
+    def _metrics(self, stage: str, params: Any, asked: Callable[[], bool] = lambda: False) -> dict[str, float]:
         loader = self._loaders[stage]
         if not loader.capacities:
             loader.plan(1)
-        return loops.evaluate(self._evaluate_step, params, loader, self._parallel)
+        return loops.evaluate(self._evaluate_step, params, loader, self._parallel, asked)
 
     # -- parameters and files ------------------------------------------------------------------------------------
 
@@ -176,7 +179,7 @@ class JaxTrainer(EpochTrainer):
         return int(self._state.step)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return named_arrays({"state": self._state, "best": self._best})
+        return named_arrays({"state": _host_copy(self._state), "best": self._best})
 
     def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
         restored = tree_of(arrays, {"state": self._state, "best": self._best}, path)

@@ -60,7 +60,7 @@ class Loss:
 
     def per_structure(self, predicted: Predicted, batch: Batch) -> Array:
         """(B,) contribution of each structure; 0 for padding."""
-        graph, labels, targets = batch
+        graph, labels, targets, _ = batch
         energy, forces, virial = residuals(predicted, graph, labels)
         n = jnp.maximum(graph.n_atoms, 1).astype(energy.dtype)
         total = self.gammas.get("U", 0.0) * labels.energy_weight * self._penalty(energy)
@@ -115,7 +115,7 @@ def per_structure_sum(per_atom: Array, graph: Graph) -> Array:
 
 def error_sums(loss: Loss, predicted: Predicted, batch: Batch) -> dict[str, Array]:
     """Sums over a batch, for :func:`forgefield.trainers.metrics.metrics`: nothing is lost when they are added up."""
-    graph, labels, targets = batch
+    graph, labels, targets, _ = batch
     energy, forces, virial = residuals(predicted, graph, labels)
     has_energy = (labels.energy_weight > 0).astype(energy.dtype)
     has_forces = (labels.forces_weight > 0).astype(energy.dtype)

@@ -16,10 +16,13 @@ class TrainingProgress:
         epochs: of the whole training.
         steps: per epoch.
         last: of the epochs done before.
+        begun: steps of the next one done before.
         quiet: report nothing.
     """
 
-    def __init__(self, epochs: int, steps: int, last: HistoryRow | None = None, quiet: bool = False) -> None:
+    def __init__(
+        self, epochs: int, steps: int, last: HistoryRow | None = None, begun: int = 0, quiet: bool = False
+    ) -> None:
         self._epochs, self._steps = epochs, steps
         self._console = Console(stderr=True, highlight=False, quiet=quiet)
         self._quiet = quiet
@@ -33,6 +36,7 @@ class TrainingProgress:
             disable=quiet or not self._console.is_terminal,
         )
         self._task = self._bar.add_task("train", total=epochs * steps, loss="-", **self._fields(last))
+        self._bar.update(self._task, advance=begun)
 
     def step(self, loss: float) -> None:
         self._bar.update(self._task, advance=1, loss=f"{loss:.3g}")

@@ -1,8 +1,8 @@
 """One training run as a stage: from converted data, model and statistics to a trained potential."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -15,17 +15,18 @@ from forgefield.config import RunConfig
 from forgefield.data.processes import Processes
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
-from forgefield.files import atomic_file, sha256_of
+from forgefield.files import atomic_file
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
-from forgefield.trainers.checkpoints import set_aside_if_changed
+from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.epoch_trainer import EpochTrainer
+from forgefield.trainers.fingerprint import fingerprint, notes
+from forgefield.trainers.hangs import HangWatch
+from forgefield.trainers.stopping import Stop, end_of_job
 
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
-BEFORE = "checkpoints-before"
-# what may change between the parts of a training that was interrupted
-FREE_KEYS = {"epochs", "early_stopping", "checkpoint_every", "eval_batch", "kernels", "micro_batches"}
+BEFORE, HANGS = "checkpoints-before", ".hangs"
 
 
 def connect(config: RunConfig) -> Processes:
@@ -34,13 +35,23 @@ def connect(config: RunConfig) -> Processes:
 
 
 def train_run(
-    config: RunConfig, data: Path, model: Path, statistics: Path, output: Path, processes: Processes | None = None
+    config: RunConfig,
+    data: Path,
+    model: Path,
+    statistics: Path,
+    output: Path,
+    processes: Processes | None = None,
+    *,
+    stop: Stop | None = None,
+    allowed: Collection[str] = (),
+    on_hang: Callable[[str], Any] | None = None,
 ) -> None:
     """Train, or continue from the last checkpoint, and write the run's directory.
 
     Writes ``config.yaml``, ``history.csv``, ``checkpoints/`` and, when training is done, ``model/`` with the parameters
-    of the epoch with the lowest validation loss. Where checkpoints of other settings or data are found, they are moved
-    to ``checkpoints-before/`` and training starts anew. A run that is complete only writes its results again.
+    of the epoch with the lowest validation loss. Where the checkpoints of a complete training of other settings or data
+    are found, they are moved to ``checkpoints-before/`` and training starts anew. A run that is complete only writes
+    its results again.
 
     Args:
         config: of the run.
@@ -49,16 +60,21 @@ def train_run(
         statistics: JSON file with the energy shifts.
         output: the run's directory.
         processes: those of :func:`connect`, where that was called before.
+        stop: what asks this process to end.
+        allowed: keys that may have changed though they decide the result, as ``training.lr``.
+        on_hang: is called by a thread with what there is to say when a process does not answer, and ends this one.
 
     Raises:
-        UserError: settings, data and model do not fit together, or the loss is not finite.
+        UserError: settings, data and model do not fit together, or are others than when the training began, or the loss
+            is not finite.
         MachineError: a file cannot be written; the last checkpoint is kept.
+        StoppedError: a process was asked to end, or its time is nearly over; a checkpoint was written.
     """
     engine = _engine(config.backend)
-    processes = processes or engine.prepare(config)
+    processes, stop = processes or engine.prepare(config), stop or Stop()
     potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
-    fingerprint = dict(_fingerprint(config, data, model, statistics)) if processes.index == 0 else {}
+    origin = dict(fingerprint(config, data, model, statistics)) if processes.index == 0 else {}
     with ExitStack() as stack:
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         if processes.index == 0:
@@ -66,18 +82,21 @@ def train_run(
                 require_known_elements(store, potential, model)
         files = {"checkpoints": checkpoints, "log_file": output / "history.csv"}
         trainer = engine.make_trainer(
-            config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=fingerprint
+            config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=origin
         )
+        trainer.notes = dict(notes(config))
         # only now, when nothing is left that could be refused
-        if processes.index == 0 and (changed := set_aside_if_changed(checkpoints, output / BEFORE, fingerprint)):
-            _say(f"training starts anew, because {changed}; the checkpoints until then are in {output}/{BEFORE}")
-        if (done := trainer.resume()) is not None and processes.index == 0:
-            going_on = f"continues after epoch {done}, step {trainer.step}, from {checkpoints}"
+        if processes.index == 0:
+            before_continuing(checkpoints, output / BEFORE, config.training, origin, trainer.notes, allowed)
+            _limit(stop, config)
+        if trainer.resume(allowed) and processes.index == 0:
+            going_on = f"continues after {trainer.standing()}; from {checkpoints}"
             _say(trainer.complete(config.training.epochs) or going_on)
         try:
             if processes.index == 0:
                 _write_config(config, output / "config.yaml")
-            trainer.train(config.training.epochs)
+            with _watch(config, processes, stop, output, on_hang):
+                trainer.train(config.training.epochs, stop)
             if processes.index == 0:
                 save_potential(_trained(potential, trainer), output / "model")
         except OSError as error:
@@ -94,25 +113,22 @@ def _engine(backend: str) -> ModuleType:
         ) from None
 
 
-def _fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) -> Iterator[tuple[str, Any]]:
-    """What must be the same for a training to be continued, by name."""
-    yield "backend", config.backend
-    yield from _flattened("training", config.training.model_dump(exclude=FREE_KEYS))
-    files = {f"data/{name}": data / name for name in ("train.h5", "valid.h5")}
-    files |= {f"model/{name}": model / name for name in ("model.json", "weights.safetensors")}
-    # named by what they are: a directory that was moved is still the same
-    for name, path in (files | {"statistics": statistics}).items():
-        if not path.exists():
-            raise UserError(f"{path}: no such file; run the stage that makes it first")
-        yield name, sha256_of(path)
+def _watch(
+    config: RunConfig, processes: Processes, stop: Stop, output: Path, on_hang: Callable[[str], Any] | None
+) -> AbstractContextManager:
+    """Looks whether all processes go on, where there are several and somebody wants to know."""
+    limit = config.training.hang_timeout
+    if processes.count == 1 or limit is None or on_hang is None:
+        return nullcontext()
+    return HangWatch(output / HANGS, processes, stop, limit, on_hang)
 
 
-def _flattened(prefix: str, content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in content.items():
-        if isinstance(value, dict):
-            yield from _flattened(f"{prefix}.{key}", value)
-        else:
-            yield f"{prefix}.{key}", value
+def _limit(stop: Stop, config: RunConfig) -> None:
+    """Let process 0, of which all others hear, look at the time."""
+    if config.training.stop_before is not None:
+        stop.limit(stop.started + 60 * config.training.stop_before, "before the time of training.stop_before")
+    if (end := end_of_job()) is not None:
+        stop.limit(end, "before the end of the Slurm job")
 
 
 def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:

@@ -36,10 +36,17 @@ class TrainState(NamedTuple):
 
 
 class StepInfo(NamedTuple):
-    """Loss of the batch before the update, and the global norm of its gradient before clipping."""
+    """What a step tells.
+
+    Attributes:
+        loss: of the batch before the update.
+        gradient_norm: the global norm of its gradient before clipping.
+        stop: above 0 where a process asks all to end the training.
+    """
 
     loss: Array
     gradient_norm: Array
+    stop: Array
 
 
 class Templates(NamedTuple):
@@ -73,17 +80,17 @@ def train_step(
 ) -> Callable[[TrainState, Batch], tuple[TrainState, StepInfo]]:
     """Compile an optimizer step. The state passed in is consumed."""
 
-    def local(state: TrainState, batch: Batch) -> tuple[Array, Any]:
+    def local(state: TrainState, batch: Batch) -> tuple[Array, Any, Array]:
         def mean_loss(params: Any) -> Array:
             predicted = predict(templates, params, batch.graph, virial)
             # the mean over the capacity, padding included: devices then weigh alike, however full they are
             mean = loss.per_structure(predicted, batch).mean()
             return mean if penalty is None else mean + penalty(params)
 
-        return jax.value_and_grad(mean_loss)(state.params)
+        return *jax.value_and_grad(mean_loss)(state.params), batch.stop
 
-    def update(state: TrainState, found: tuple[Array, Any]) -> tuple[TrainState, StepInfo]:
-        value, gradient = found
+    def update(state: TrainState, found: tuple[Array, Any, Array]) -> tuple[TrainState, StepInfo]:
+        value, gradient, stop = found
         norm = optax.tree.norm(gradient)
         updates, opt_state = optimizer.update(gradient, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
@@ -92,7 +99,7 @@ def train_step(
         sound = state.sound & jnp.isfinite(value) & jnp.isfinite(norm)
         new = TrainState(params, opt_state, average, done, sound)
         kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), new, state._replace(sound=sound))
-        return kept, StepInfo(value, norm)
+        return kept, StepInfo(value, norm, stop)
 
     return parallel.compiled(local, "mean", update, donate=True)
 
@@ -100,10 +107,10 @@ def train_step(
 def evaluate_step(
     templates: Templates, loss: Loss, parallel: Parallelism, *, virial: bool
 ) -> Callable[[Any, Batch], dict[str, Array]]:
-    """Compile the error sums of a batch over all devices."""
+    """Compile the error sums of a batch over all devices, and ``stop`` of :class:`StepInfo`."""
 
     def local(params: Any, batch: Batch) -> dict[str, Array]:
-        return error_sums(loss, predict(templates, params, batch.graph, virial), batch)
+        return error_sums(loss, predict(templates, params, batch.graph, virial), batch) | {"stop": batch.stop}
 
     return parallel.compiled(local, "sum", lambda params, sums: sums)
 

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,8 @@ from launching import free_port
 from forgefield.config.model import ModelConfig
 from forgefield.models.foundation import import_model
 from forgefield.models.potential import save_potential
+from forgefield.trainers.checkpoints import saved_checkpoints
+from forgefield.trainers.record import Place
 
 PROGRAM = Path(__file__).parent / "train_small.py"
 EPOCHS = SETTINGS["epochs"]
@@ -79,6 +82,27 @@ def assert_same(found, expected):
     for row, other in zip(rows, expected_rows, strict=True):
         for name in row.keys() - TIMES:
             assert float(row[name]) == pytest.approx(float(other[name]), rel=1e-10), name
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_training_that_is_killed_and_asked_to_stop_ends_with_the_same_bits(
+    inputs, trained, alone, batching, tmp_path, devices
+):
+    settings = json.dumps({"batching": batching, "checkpoint_steps": 3})
+    codes = []
+    for event in ("kill@7", "ask@21"):  # of 4 steps in each epoch
+        codes.append(subprocess.run(words(inputs, tmp_path, devices, EPOCHS, settings, event)).returncode)
+    assert codes == [3 if devices > 1 else -signal.SIGKILL, 75]
+    newest, *_ = saved_checkpoints(tmp_path / "checkpoints")
+    assert Place.of(newest) == (5, 2)  # at 21 it was asked, in the next step all heard of it
+    found, expected = trained(devices, output=tmp_path, batching=batching), alone
+    if devices > 1:
+        expected = trained(devices, batching=batching)
+    for one, other in zip(found[0], expected[0], strict=True):
+        for name, value in other.items():
+            np.testing.assert_array_equal(one[name], value, err_msg=name)
+    for row, other in zip(found[1], expected[1], strict=True):
+        assert {k: v for k, v in row.items() if k not in TIMES} == {k: v for k, v in other.items() if k not in TIMES}
 
 
 @pytest.mark.parametrize("devices", [2, 3])

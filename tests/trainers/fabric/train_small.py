@@ -1,6 +1,6 @@
-"""Train the small model in one or several processes: ``train_small.py INPUTS OUTPUT DEVICES EPOCHS [SETTINGS]``.
+"""Train the small model: ``train_small.py INPUTS OUTPUT DEVICES EPOCHS [SETTINGS [EVENT]]``, in so many processes.
 
-Settings of training, as JSON, change the usual ones.
+Settings of training, as JSON, change the usual ones. EVENT happens on the last process, see ``scripted.py``.
 Each process writes its parameters as ``rank_N.npz``.
 """
 
@@ -12,12 +12,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 from labelled_data import SETTINGS, run_config
+from scripted import Scripted
 
 from forgefield import launch
 from forgefield.data.store import Store
 from forgefield.errors import reported_errors
 from forgefield.models.potential import load_potential
+from forgefield.trainers.stopping import Stop
 
 INPUTS, OUTPUT, DEVICES, EPOCHS = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 CONFIG = run_config(**(SETTINGS | json.loads(sys.argv[5] if sys.argv[5:] else "{}"))).model_copy(
@@ -37,7 +41,8 @@ def train():
     with Store(INPUTS / "train.h5") as data, Store(INPUTS / "valid.h5") as valid:
         trainer = engine.make_trainer(CONFIG, processes, potential, data, valid, **files)
         trainer.resume()
-        trainer.train(EPOCHS)
+        scripted = sys.argv[6:] and processes.index == DEVICES - 1
+        trainer.train(EPOCHS, Scripted(trainer, sys.argv[6]) if scripted else None)
     np.savez(OUTPUT / f"rank_{processes.index}.npz", **trainer.params)
 
 
@@ -47,6 +52,6 @@ with reported_errors():
             launch.join(CONFIG)
             train()
     elif DEVICES > 1:
-        launch.start(CONFIG)
+        launch.start(CONFIG, Stop())
     else:
         train()

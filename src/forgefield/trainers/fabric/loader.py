@@ -1,6 +1,7 @@
 """Batches for PyTorch: the steps of a plan, of which each process reads and packs its own part."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -50,13 +51,13 @@ class StepLoader(StructureReader):
     def plan(self, epochs: int) -> None:
         """Nothing is padded: there are no shapes to choose."""
 
-    def epoch(self, epoch: int) -> Iterator[LoadedBatch]:
-        """What this process computes, step by step.
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
+        """What this process computes, step by step, without the first ``start``.
 
         The ``parts`` of a step are its batches within the limit: mostly one, none where the step has too few
         structures for all processes.
         """
-        for parts in self._plan.steps(epoch).parts:
+        for parts in islice(self._plan.steps(epoch).parts, start, None):
             packed = tuple(map(self._packed, self._passes(parts[self._part])))
             yield LoadedBatch(packed, np.concatenate(parts), tuple(map(len, parts)))
 

@@ -1,7 +1,7 @@
 """Force matching in PyTorch: the counterpart of :class:`forgefield.trainers.ForceMatching`."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from forgefield.data.reader import Source
 from forgefield.data.step_plans import StepPlan
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.interface import torch_model
-from forgefield.trainers.epoch_trainer import EpochTrainer, NotFiniteError
+from forgefield.trainers.engine import NotFiniteError, StepDone
+from forgefield.trainers.epoch_trainer import EpochTrainer
 from forgefield.trainers.fabric.batches import evaluation_plan, training_plan
 from forgefield.trainers.fabric.evaluation import evaluate
 from forgefield.trainers.fabric.graphs import DirectedNeighbors, TorchBatch, micro_batches
@@ -54,6 +55,9 @@ class FabricTrainer(EpochTrainer):
             early_stopping=training.early_stopping,
             checkpoint_path=checkpoint_path,
             checkpoint_every=training.checkpoint_every,
+            checkpoint_steps=training.checkpoint_steps,
+            checkpoint_minutes=training.checkpoint_minutes,
+            keep_checkpoints=training.keep_checkpoints,
             log_file=log_file,
             fingerprint=fingerprint,
             progress=progress,
@@ -104,31 +108,32 @@ class FabricTrainer(EpochTrainer):
 
     # -- epochs --------------------------------------------------------------------------------------------------
 
-    def _train_epoch(self, epoch: int, on_step: Callable[[float], None]) -> tuple[float, float]:
+    def _steps(self, epoch: int, start: int, pause: Callable[[int], bool]) -> Iterator[StepDone]:
         self._model.train()
-        loader, losses = self._loaders["training"], []
+        loader = self._loaders["training"]
         # init_tensor: the type to which Fabric converts what a model returns
-        with Prefetch(loader.epoch(epoch)) as batches, self._fabric.init_tensor():
+        with Prefetch(loader.epoch(epoch, start)) as batches, self._fabric.init_tensor():
             timed = Timed(batches)
-            for loaded in timed:
-                loss, norm = self._gradients(loaded.parts)
-                losses.append(loss)
+            for number, loaded in enumerate(timed, start + 1):
+                loss, norm, stop = self._gradients(loaded.parts)
                 if not (math.isfinite(loss) and math.isfinite(norm)):
-                    raise NotFiniteError(f"step {len(losses)}", loader.frames(loaded.rows))
+                    raise NotFiniteError(f"step {number}", loader.frames(loaded.rows))
                 self._update()
-                on_step(loss)
-        return float(np.mean(losses)), timed.seconds
+                yield StepDone(loss, timed.take(), stop, settled=True)
+                if stop:
+                    break
 
-    def _gradients(self, parts: Sequence[TorchBatch]) -> tuple[float, float]:
+    def _gradients(self, parts: Sequence[TorchBatch]) -> tuple[float, float, bool]:
         """Leave the gradients of a batch of all processes, of which this one computes ``parts``, if any.
 
         Returns:
-            Its loss, and the norm of the gradients before clipping.
+            Its loss, the norm of the gradients before clipping, and whether a process asks to end the training.
         """
         training, params = self._training, self._state.params.values()
         for parameter in params:
             parameter.grad = None
-        loss = next(iter(params)).new_zeros(())
+        loss, stop = next(iter(params)).new_zeros(2)
+        stop += self._stop.asked
         for part in (micro for own in parts for micro in micro_batches(own, training.micro_batches)):
             # the sum over all parts is the mean over a batch as planned, in which every structure weighs the same
             of_part = self._losses(self._fabric.to_device(part)).sum() / self._loaders["training"].batch
@@ -139,8 +144,9 @@ class FabricTrainer(EpochTrainer):
             # without edges some parameters have no part in the loss; the optimizer's moments still decay
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        self._processes.add_up([loss, *(p.grad for p in params)])
-        return float(loss), float(clip_gradients(params, training.clip_norm))
+        self._processes.add_up([loss, stop, *(p.grad for p in params)])
+        norm = clip_gradients(params, training.clip_norm)
+        return float(loss), float(norm), bool(stop)
 
     def _update(self) -> None:
         """One optimizer step with these gradients."""
@@ -160,7 +166,7 @@ class FabricTrainer(EpochTrainer):
     def _validate(self) -> dict[str, float]:
         self._model.eval()
         with self._fabric.init_tensor(), self._state.averaged():
-            return evaluate(self._error_sums, self._loaders["validation"], self._processes)
+            return evaluate(self._error_sums, self._loaders["validation"], self._processes, self._stop)
 
     def _error_sums(self, batch: TorchBatch) -> dict[str, float]:
         batch = self._fabric.to_device(batch)
@@ -172,7 +178,7 @@ class FabricTrainer(EpochTrainer):
         return self._training.loss.virial > 0 and any(x.source.has_virial for x in self._loaders.values())
 
     def _lr(self) -> float:
-        return self._state.optimizers[0].param_groups[0]["lr"]
+        return self._schedule(self._state.step - 1)
 
     # -- parameters and files ------------------------------------------------------------------------------------
 

@@ -74,9 +74,9 @@ class Parallelism(ABC):
     def by_device(self, local: Local) -> Callable[[Any, Batch], Any]:
         """Compile ``local(state, part)`` on each device; the results have a leading axis over devices."""
 
-    def batches(self, loader: BatchLoader, epoch: int) -> Iterator[LoadedBatch]:
-        """This process's parts of the batches of an epoch, made ahead in the background."""
-        with Prefetch(loader.epoch(epoch)) as batches:
+    def batches(self, loader: BatchLoader, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
+        """This process's parts of the batches of an epoch, but for the first ``start``, made ahead in a thread."""
+        with Prefetch(loader.epoch(epoch, start)) as batches:
             yield from batches
 
 

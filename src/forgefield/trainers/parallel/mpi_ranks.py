@@ -67,16 +67,16 @@ class MpiRanks(SingleDevice):
         own, together = jax.jit(local), jax.jit(on_all, donate_argnums=0 if donate else ())
         return lambda state, batch: together(state, own(state, batch))
 
-    def batches(self, loader: BatchLoader, epoch: int) -> Iterator[LoadedBatch]:
+    def batches(self, loader: BatchLoader, epoch: int, start: int = 0) -> Iterator[LoadedBatch]:
         if isinstance(loader.source, StructureList):
-            yield from self._sent_by_rank_0(loader, epoch)
+            yield from self._sent_by_rank_0(loader, epoch, start)
         else:
-            yield from super().batches(loader, epoch)
+            yield from super().batches(loader, epoch, start)
 
-    def _sent_by_rank_0(self, loader: BatchLoader, epoch: int) -> Iterator[LoadedBatch]:
+    def _sent_by_rank_0(self, loader: BatchLoader, epoch: int, start: int) -> Iterator[LoadedBatch]:
         """Batches in memory, of which only rank 0's count; each rank receives its part."""
-        ahead = super().batches(loader.of_all_parts(), epoch) if self.is_main else None
-        for _ in range(len(loader)):
+        ahead = super().batches(loader.of_all_parts(), epoch, start) if self.is_main else None
+        for _ in range(start, len(loader)):
             loaded = next(ahead) if self.is_main else None
             about = self._comm.bcast(loaded and loaded._replace(parts=()))
             part = self._comm.scatter(loaded and loaded.parts)

@@ -1,0 +1,109 @@
+"""What is different now from when a training began, and whether it may be continued all the same."""
+
+import json
+import shutil
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from forgefield.config.messages import did_you_mean
+from forgefield.config.training import TrainingConfig
+from forgefield.errors import UserError
+from forgefield.trainers.checkpoints import newest_checkpoint
+from forgefield.trainers.record import TrainingRecord
+
+Changes = dict[str, tuple[Any, Any]]
+EPOCHS = "training.epochs"
+
+
+def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> Changes:
+    """Keys whose saved and present values differ, after the round trip through JSON."""
+    present = json.loads(json.dumps(present))
+    keys = sorted(saved.keys() | present.keys())
+    return {k: (saved.get(k), present.get(k)) for k in keys if saved.get(k) != present.get(k)}
+
+
+def in_words(changes: Changes) -> str:
+    """All changes, each with its values where they are short."""
+    return ", ".join(_in_words(key, *values) for key, values in changes.items())
+
+
+def _in_words(key: str, saved: Any, present: Any) -> str:
+    short = all(len(str(value)) < 20 for value in (saved, present))
+    return f"{key} was {saved} and is now {present}" if short else f"{key} changed"
+
+
+def refuse_changes(path: Path, content: Mapping[str, Any], changes: Changes) -> None:
+    """Raise a UserError for what decides the result and is not as it was in a checkpoint."""
+    if changes:
+        words = " ".join(f"--allow-changed {key}" for key in changes)
+        place = TrainingRecord.read(content["record"]).place
+        raise UserError(
+            f"{path.parent}: the training is after {place}, and {in_words(changes)}; set it back to continue, write "
+            f"`{words}` to continue with it from there, or move this folder away to start again"
+        )
+
+
+def before_continuing(
+    directory: Path,
+    aside: Path,
+    training: TrainingConfig,
+    fingerprint: Mapping[str, Any],
+    notes: Mapping[str, Any],
+    allowed: Collection[str],
+) -> None:
+    """Refuse, or say, what is different from when the newest checkpoint was written.
+
+    The checkpoints of a training that is complete are moved to ``aside``, replacing what is there: what is asked for is
+    another training.
+
+    Args:
+        directory: of all checkpoints.
+        aside: where they are moved.
+        training: the present settings.
+        fingerprint: what decides the result, by key.
+        notes: what does not, by key.
+        allowed: keys of ``fingerprint`` that may have changed.
+
+    Raises:
+        UserError: something else in ``fingerprint`` has changed and the training is not complete; or there is no such
+            key as one of ``allowed``.
+    """
+    for key in allowed:
+        if key not in fingerprint:
+            raise UserError(f"--allow-changed {key}: no such key{did_you_mean(key, fingerprint)}")
+    if (found := newest_checkpoint(directory)) is None:
+        return
+    path, content = found
+    changes = changed_keys(content["fingerprint"], fingerprint)
+    refused = {key: values for key, values in changes.items() if key not in allowed}
+    if refused and content["complete"]:
+        shutil.rmtree(aside, ignore_errors=True)
+        directory.rename(aside)
+        _say(f"training starts anew, because {in_words(changes)}; the checkpoints until then are in {aside}")
+        return
+    refuse_changes(path, content, refused)
+    if changes:
+        _say(f"goes on as --allow-changed says, though {in_words(changes)}: no training in one go gives this result")
+    for line in _notes(changed_keys(content["notes"], notes), TrainingRecord.read(content["record"]), training):
+        _say(f"note: {line}")
+
+
+def _notes(changes: Changes, record: TrainingRecord, training: TrainingConfig) -> Iterator[str]:
+    """What has changed that does not decide what a step computes."""
+    if EPOCHS in changes:
+        before, now = changes.pop(EPOCHS)
+        if training.schedule.kind == "constant":
+            yield f"{EPOCHS} was {before} and is now {now}: the same training as of {now} epochs in one go"
+        else:
+            yield (
+                f"{EPOCHS} was {before} and is now {now}: from here on the learning rate is that of {now} epochs, but "
+                f"the first {record.step} steps were made with that of {before}"
+            )
+    if changes:
+        yield f"{in_words(changes)}; that does not change what a step computes, but for rounding"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,72 @@
+"""What a training depends on, by key: what decides its result, and what does not."""
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+from forgefield import __version__
+from forgefield.config import RunConfig
+from forgefield.errors import UserError
+from forgefield.files import sha256_of
+
+# keys of `training` that may change between the parts of a training that was interrupted
+FREE_KEYS = {
+    "epochs",
+    "early_stopping",
+    "checkpoint_every",
+    "checkpoint_steps",
+    "checkpoint_minutes",
+    "keep_checkpoints",
+    "stop_before",
+    "hang_timeout",
+    "eval_batch",
+    "kernels",
+    "micro_batches",
+}
+PACKAGES = {
+    "jax": ("numpy", "jax", "jaxlib", "optax", "mpi4jax"),
+    "fabric": ("numpy", "torch", "lightning"),
+}
+
+
+def fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) -> Iterator[tuple[str, Any]]:
+    """What must be the same for a training to be continued.
+
+    Raises:
+        UserError: a file is missing.
+    """
+    yield "backend", config.backend
+    yield from _flattened("training", config.training.model_dump(exclude=FREE_KEYS))
+    if config.step_batch != config.training.batch:
+        yield "step_batch", config.step_batch
+    if config.training.balance == "repeat":  # for which an epoch depends on the number of processes
+        yield "devices", config.n_devices
+    files = {f"data/{name}": data / name for name in ("train.h5", "valid.h5")}
+    files |= {f"model/{name}": model / name for name in ("model.json", "weights.safetensors")}
+    # named by what they are: a directory that was moved is still the same
+    for name, path in (files | {"statistics": statistics}).items():
+        if not path.exists():
+            raise UserError(f"{path}: no such file; run the stage that makes it first")
+        yield name, sha256_of(path)
+
+
+def notes(config: RunConfig) -> Iterator[tuple[str, Any]]:
+    """What may be different when a training is continued, which is said then."""
+    yield from _flattened("training", config.training.model_dump(include=FREE_KEYS))
+    yield from [("parallelism", config.parallelism), ("devices x n_nodes", config.n_devices)]
+    yield from [("python", python_version()), ("forgefield", __version__)]
+    for package in PACKAGES[config.backend]:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, None
+
+
+def _flattened(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flattened(f"{prefix}.{key}", value)
+        else:
+            yield f"{prefix}.{key}", value
