@@ -73,7 +73,9 @@ class Trials:
         self.outcome.trainings += 1
         self.outcome.same += not problems
         where = "; then ".join(place.words for place in places)
-        self.outcome.problems += [f"{self.trainings.method}, killed {where}: {problem}" for problem in problems]
+        for problem in problems:
+            self.outcome.problems.append(f"{self.trainings.method}, killed {where}: {problem}")
+            print(self.outcome.problems[-1], flush=True)
 
     def _draw(self, first: int, last: int) -> Place:
         """After one of these steps, half of the times while files are written."""

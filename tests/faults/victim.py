@@ -14,6 +14,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 FAULT, FOLDER = "FORGEFIELD_FAULT", "FORGEFIELD_FOLDER"
 RANKS = ("OMPI_COMM_WORLD_RANK", "RANK")
@@ -55,9 +56,9 @@ class Clock:
 
         train, step = EpochTrainer.train, TrainingProgress.step
 
-        def train_from(trainer: EpochTrainer, epochs: int) -> None:
+        def train_from(trainer: EpochTrainer, *words: Any) -> None:
             self.step = trainer.step
-            train(trainer, epochs)
+            train(trainer, *words)
 
         def step_done(progress: TrainingProgress, loss: float) -> None:
             self.step += 1
