@@ -11,6 +11,7 @@ from pathlib import Path
 from trainings import Ended, Trainings
 
 from forgefield.trainers.checkpoints import saved_checkpoints
+from forgefield.trainers.record import Place
 
 SIZE, LIMIT = "2m", 60.0
 
@@ -39,9 +40,10 @@ def main(folder: Path, method: str) -> None:
     assert "Traceback" not in ended.stderr
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
 
-    ended = trainings.run("run", epochs=int(last.name.split("_")[1]) + 1)
+    place = Place.of(last)
+    ended = trainings.run("run", epochs=place.epoch + 1)
     assert ended.code == 0, ended
-    assert f"continues after epoch {int(last.name.split('_')[1])}" in ended.stderr, ended
+    assert f"continues after {place}, step " in ended.stderr or "complete: " in ended.stderr, ended
 
 
 def fill_up(trainings: Trainings, filler: Path) -> Ended:

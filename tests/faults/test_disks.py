@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("method", ["single", "fabric, 2 processes"])
+@pytest.mark.parametrize("method", ["single", "2 JAX processes"])
 def test_a_full_and_a_read_only_disk(folder, method):
     namespace = ["unshare", "--map-root-user", "--mount"]
     if subprocess.run([*namespace, "mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode:

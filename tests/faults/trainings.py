@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
-from victim import FAULT, FOLDER, Fault
+from victim import FAULT, FOLDER, OPERATIONS, Fault
 
 from forgefield.data.store import StoreWriter
 from forgefield.data.structures import Structure
@@ -114,12 +114,10 @@ class Trainings:
     Attributes:
         folder: of :func:`make_inputs`' ``inputs``; each training gets a directory in it.
         method: one of :data:`METHODS`.
-        training: settings beside the usual ones.
     """
 
     folder: Path
     method: str
-    training: dict[str, Any] = field(default_factory=dict)
 
     @property
     def processes(self) -> int:
@@ -129,19 +127,22 @@ class Trainings:
     def base(self) -> Path:
         return self.folder / self.method.replace(", ", "-").replace(" ", "-")
 
-    def start(self, name: str, fault: Fault | None = None, **keys: Any) -> subprocess.Popen[str]:
-        """Start a training, or continue it, in the directory ``name``."""
+    def start(
+        self, name: str, fault: Fault | None = None, operations: Path | None = None, **keys: Any
+    ) -> subprocess.Popen[str]:
+        """Start a training, or continue it, in the directory ``name``, with settings beside the usual ones."""
         config = {
             "dataset": "made",
             "datasets": {"made": {"source": "made.xyz", "units": {"energy": "eV", "length": "angstrom"}}},
             "model": "tiny",
             "models": {"tiny": {"elements": list(SHIFTS)}},
             "output_path": str(self.base / name),
-            "training": TRAINING | self.training | keys,
+            "training": TRAINING | keys,
         }
         inputs = self.folder / "inputs"
         words = ["--data", inputs / "data", "--model", inputs / "model", "--statistics", inputs / "statistics.json"]
         environment = {FOLDER: str(self.base / name)} | ({FAULT: json.dumps(asdict(fault))} if fault else {})
+        environment |= {OPERATIONS: str(operations)} if operations else {}
         return subprocess.Popen(
             [sys.executable, VICTIM, "train", "--config", json.dumps(config | METHODS[self.method][0]), *words],
             env=os.environ | environment,
@@ -150,10 +151,10 @@ class Trainings:
             text=True,
         )
 
-    def run(self, name: str, fault: Fault | None = None, **keys: Any) -> Ended:
+    def run(self, name: str, fault: Fault | None = None, operations: Path | None = None, **keys: Any) -> Ended:
         """Start a training and wait for the end of all of its processes, each of which has its stderr open."""
         start = time.monotonic()
-        process = self.start(name, fault, **keys)
+        process = self.start(name, fault, operations, **keys)
         stderr = process.communicate(timeout=300)[1]
         return Ended(process.returncode, stderr, time.monotonic() - start)
 

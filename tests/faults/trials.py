@@ -48,10 +48,11 @@ class Trials:
         self.trainings, self.outcome = trainings, Outcome()
         # the same method meets the same places whichever others are tried
         self._rng = np.random.default_rng([seed, *trainings.method.encode()])
-        whole = trainings.run("whole")
+        operations = trainings.folder / f"{trainings.base.name}.json"
+        whole = trainings.run("whole", operations=operations)
         assert whole.code == 0, whole.stderr
         self._expected = results(trainings.base / "whole")
-        self._operations = json.loads((trainings.base / "operations.json").read_text())
+        self._operations = json.loads(operations.read_text())
         self._steps = int(self._expected["history"][-1]["step"])
 
     def kill_and_resume(self, times: int) -> None:

@@ -1,9 +1,8 @@
 """The program `forgefield`, which kills itself where the environment says; what the tests of this folder start.
 
-``FORGEFIELD_FOLDER`` is the run's directory, and ``FORGEFIELD_FAULT`` a :class:`Fault` as JSON. Without a fault the
-first process of a training lists in ``operations.json`` beside that directory what it did to the files in it, so that
-faults can be placed there. Python's audit events tell of both, however a checkpoint is written; the package knows
-nothing of this.
+``FORGEFIELD_FOLDER`` is the run's directory, and ``FORGEFIELD_FAULT`` a :class:`Fault` as JSON. Into the file that
+``FORGEFIELD_OPERATIONS`` names, the first process writes what it did to the files of the run, so that faults can be
+placed there. Python's audit events tell of both, however a checkpoint is written; the package knows nothing of this.
 """
 
 import json
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FAULT, FOLDER = "FORGEFIELD_FAULT", "FORGEFIELD_FOLDER"
+FAULT, FOLDER, OPERATIONS = "FORGEFIELD_FAULT", "FORGEFIELD_FOLDER", "FORGEFIELD_OPERATIONS"
 RANKS = ("OMPI_COMM_WORLD_RANK", "RANK")
 # what opens, makes, renames and removes files
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
@@ -141,14 +140,15 @@ def main() -> None:
         fault = Fault(**json.loads(os.environ[FAULT]))
         if rank == fault.rank:
             Killer(folder, fault).start()
+    if OPERATIONS not in os.environ or rank:
         forgefield()
     clock = Clock(folder)
     clock.start()
     try:
         forgefield()
     finally:
-        if rank == 0 and clock.operations:
-            Path(folder).with_name("operations.json").write_text(json.dumps(clock.operations))
+        if clock.operations:  # which the process that waits for others has none of
+            Path(os.environ[OPERATIONS]).write_text(json.dumps(clock.operations))
 
 
 if __name__ == "__main__":
