@@ -22,14 +22,21 @@ class Child(subprocess.Popen):
         command, environment: of the process.
         end: the signal.
         output: the file that it writes to; None: where its parent does.
+        keep: descriptors that stay open in it.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, output: TextIO | None = None
+        self,
+        command: Sequence[str],
+        environment: dict[str, str],
+        end: signal.Signals,
+        *,
+        output: TextIO | None = None,
+        keep: Sequence[int] = (),
     ) -> None:
         self._end = end
         # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
-        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "pass_fds": keep}
         super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
 
     def ask(self) -> None:

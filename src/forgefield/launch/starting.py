@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from forgefield.config import RunConfig
@@ -21,13 +22,15 @@ from forgefield.trainers.stopping import Stop
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def start(config: RunConfig, output: Path, stop: Stop) -> None:
+def start(config: RunConfig, output: Path, stop: Stop, keep: Sequence[int] = ()) -> None:
     """Run this program again in as many processes as ``config`` needs, and wait for all of them.
 
     Args:
         config: of the run.
         output: the run's directory, in which each process of a Slurm job has a log.
         stop: whether this process is asked to end, which it then asks of the others.
+        keep: descriptors that stay open in these processes, such as that of a lock, which then holds until all have
+            ended; not in those on the nodes of a Slurm job, which ends them all.
 
     Raises:
         UserError, MachineError, StoppedError: what the first process that ended early said.
@@ -35,21 +38,21 @@ def start(config: RunConfig, output: Path, stop: Stop) -> None:
     if job := allocation(config):
         start_in_job(config, job, output, stop)
     else:
-        _start_here(config, stop)
+        _start_here(config, stop, keep)
 
 
-def _start_here(config: RunConfig, stop: Stop) -> None:
+def _start_here(config: RunConfig, stop: Stop, keep: Sequence[int]) -> None:
     count, command = process_count(config), [sys.executable, *sys.argv]
     with tempfile.TemporaryDirectory() as folder:
         failure = Path(folder) / "failure.json"
         environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
             # mpirun ends its ranks at SIGTERM
-            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
+            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep=keep)]
         else:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
-            children = [Child(command, environment | names, signal.SIGKILL) for names in own]
+            children = [Child(command, environment | names, signal.SIGKILL, keep=keep) for names in own]
         raise_failure(wait(children, failure, stop), failure, stop)
 
 
