@@ -55,6 +55,10 @@ class BatchFunction(Protocol):
         """Energies without energy shifts."""
         ...
 
+    def forget_sizes(self) -> None:
+        """Round as if no batch had been computed before."""
+        ...
+
 
 class Predictor:
     """A potential ready for use, in JAX or in PyTorch."""
@@ -89,6 +93,10 @@ class Predictor:
         """
         for group, pairs in self._groups(structures):
             yield from self._predict(group, pairs)
+
+    def forget_sizes(self) -> None:
+        """Round what follows as if nothing had been predicted before, and keep what was compiled."""
+        self._compute.forget_sizes()
 
     def _groups(self, structures: Iterable[Structure]) -> Iterator[tuple[list[Structure], list[NeighborPairs]]]:
         """Consecutive structures with their pairs, as many as fit one batch."""

@@ -37,6 +37,10 @@ class JaxBatches:
             found = [np.asarray(x, np.float64) for x in self._evaluate(self._parameters, graph)]
         return Computed(*found, *(None,) * (len(Computed._fields) - len(found)))
 
+    def forget_sizes(self) -> None:
+        """Batches are padded to shapes that others had before, and rounding depends on the shape."""
+        self._capacities.clear()
+
     def _precision(self):
         return jax.enable_x64(self.dtype == np.float64)
 
