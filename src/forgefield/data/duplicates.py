@@ -37,12 +37,12 @@ class Fingerprints:
             parts: by name, the positions of its structures among all that were taken in.
 
         Returns:
-            ``count`` and the first groups of frames that are the same, in ``groups``; and in ``between_parts`` the same
-            for each two parts that have frames in common.
+            ``count`` and the first groups of frames that are the same, with the first frames of each, in ``groups``;
+            and in ``between_parts`` the same for each two parts that have frames in common.
         """
         hashes = np.frombuffer(bytes(self._hashes), np.uint64)
         groups = _groups(hashes, np.arange(len(hashes)))
-        frames = [indices[group].tolist() for group in groups[:LISTED]]
+        frames = [indices[group[:LISTED]].tolist() for group in groups[:LISTED]]
         count = sum(map(len, groups)) - len(groups)
         between = {f"{a} and {b}": _between(hashes, indices, parts[a], parts[b]) for a, b in combinations(parts, 2)}
         return {"count": count, "groups": frames, "between_parts": {k: v for k, v in between.items() if v["count"]}}

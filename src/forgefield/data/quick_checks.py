@@ -8,7 +8,7 @@ from forgefield.data.neighbors import FLAT
 
 # Whole numbers of each scaled coordinate: an atom and its images are at the same place along them, atoms of a crystal
 # seldom.
-ALONG_CELL = np.array([7.0, 11.0, 13.0])
+ALONG_CELL = np.array([1.0, 2.0, 3.0])
 ALONG = np.array([0.48, 0.6, 0.64])  # of length 1, and along no bond
 MOST_NEXT = 50  # atoms after each that are compared with it
 

@@ -63,17 +63,29 @@ class RowReader:
     def _read_packed(self, rows: np.ndarray, n_atoms: np.ndarray) -> dict[str, np.ndarray]:
         # whatever damage has made of these numbers, some row is read, and its checksum tells
         sizes = np.clip(n_atoms, 0, self._max_atoms)
-        first = np.clip(self._read(self._first_atom, rows), 0, len(self._packed["species"]) - sizes).tolist()
-        found, width = {}, width_for(sizes, self._max_atoms)
+        first = np.clip(self._read(self._first_atom, rows), 0, len(self._packed["species"]) - sizes)
+        found, width, n_atoms = {}, width_for(sizes, self._max_atoms), int(sizes.sum())
         for key, column in self._packed.items():
             found[key] = np.zeros((len(rows), width, *column.shape[1:]), column.dtype)
-            for row, start, size in zip(found[key], first, sizes.tolist(), strict=True):
-                row[:size] = self._counted(column[start : start + size])
+            _copy_stretches(column, first, sizes, found[key])
+            self.bytes_read += n_atoms * column.nbytes // max(1, len(column))
         return found
 
     def _counted(self, values: np.ndarray) -> np.ndarray:
         self.bytes_read += values.nbytes
         return values
+
+
+def _copy_stretches(column: Column, first: np.ndarray, sizes: np.ndarray, rows: np.ndarray) -> None:
+    """Put so many values of a column, from each first one on, at the beginning of each row (b, width, ...)."""
+    if isinstance(column, np.ndarray) and rows.size:  # bytes are copied in two thirds of the time of arrays
+        source, target, size = memoryview(column).cast("B"), memoryview(rows).cast("B"), rows[0, 0].nbytes
+        starts, places = (size * first).tolist(), (size * rows.shape[1] * np.arange(len(rows))).tolist()
+        for start, place, length in zip(starts, places, (size * sizes).tolist(), strict=True):
+            target[place : place + length] = source[start : start + length]
+    else:
+        for row, start, size in zip(rows, first.tolist(), sizes.tolist(), strict=True):
+            row[:size] = column[start : start + size]
 
 
 def _mapped(file: h5py.File) -> mmap.mmap | None:
