@@ -12,10 +12,11 @@ import numpy as np
 
 from forgefield.data.store import Store, StoreWriter
 from forgefield.data.store.assembly import to_structures
+from forgefield.data.store.packed import is_worth_packing
 from forgefield.data.structures import Structure
 from forgefield.units import Units
 
-MEMMAP, STORE = "numpy.memmap", "store"
+MEMMAP, STORE, PADDED = "numpy.memmap", "store", "store, padded"
 CHUNK_BYTES, LARGE_CACHE = 32 * 1024, 2**30
 LZF = {"compression": "lzf", "shuffle": True, "fletcher32": True}
 
@@ -29,9 +30,10 @@ class Layout:
     cache: int | None = None
 
 
-# a copy without chunks is read by HDF5, not through a memory map
+# a copy without chunks is read by HDF5, not through a memory map; stores differ where padding takes much room
 LAYOUTS: dict[str, Layout | None] = {
     STORE: None,
+    PADDED: None,
     "one piece, read by HDF5": Layout(),
     "chunks of a structure": Layout(1),
     "chunks of a structure, read_direct_chunk": Layout(1),
@@ -52,21 +54,32 @@ class Reader:
 
 def write_case(folder: Path, n: int, least: int, most: int, layouts: Sequence[str]) -> dict[str, Path]:
     """Write n random structures in every layout, in the units of a converted dataset; return the files."""
-    store = folder / "store.h5"
-    settings = {"units": Units("kJ/mol", "nm"), "dtype": np.float64, "has_virial": False, "attributes": {}}
     random = np.random.default_rng(0)
-    with StoreWriter(store, n_structures=n, max_atoms=most, **settings) as writer:
-        for start in range(0, n, 1000):
-            sizes = random.integers(least, most + 1, min(1000, n - start))
-            sizes[0] = most
-            writer.append([_structure(size, random) for size in sizes])
-    paths = {MEMMAP: store}
+    sizes = np.sort(random.integers(least, most + 1, n))
+    sizes[-1] = most
+    padded = folder / "padded.h5"
+    _write(padded, sizes, None)
+    store = padded
+    if is_worth_packing(sizes):
+        store = folder / "store.h5"
+        _write(store, sizes, sizes)
+    paths = {MEMMAP: padded}
     for i, name in enumerate(layouts):
         layout = LAYOUTS[name]
-        paths[name] = store if layout is None else folder / f"{i}.h5"
+        paths[name] = {STORE: store, PADDED: padded}.get(name, folder / f"{i}.h5")
         if layout is not None:
-            _copy(store, paths[name], layout)
+            _copy(padded, paths[name], layout)
     return paths
+
+
+def _write(path: Path, sizes: np.ndarray, packed_sizes: np.ndarray | None) -> None:
+    """Random structures of these sizes, the same ones every time."""
+    settings = {"units": Units("kJ/mol", "nm"), "dtype": np.float64, "has_virial": False, "attributes": {}}
+    random = np.random.default_rng(0)
+    layout = {"n_structures": len(sizes), "max_atoms": int(sizes.max()), "packed_sizes": packed_sizes}
+    with StoreWriter(path, **layout, **settings) as writer:
+        for start in range(0, len(sizes), 1000):
+            writer.append([_structure(size, random) for size in sizes[start : start + 1000]])
 
 
 def _structure(size: int, random: np.random.Generator) -> Structure:
@@ -91,7 +104,7 @@ def open_readers(stack: ExitStack, paths: Mapping[str, Path]) -> dict[str, Reade
     readers = {MEMMAP: _memmap(paths[MEMMAP])}
     for name, path in paths.items():
         layout = LAYOUTS.get(name)
-        if name == STORE:
+        if name in (STORE, PADDED):
             store = stack.enter_context(Store(path))
             readers[name] = Reader(store.read_columns, store.read)
         elif layout is not None:

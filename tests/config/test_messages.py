@@ -1,5 +1,8 @@
 import pytest
 
+from forgefield.config.dataset import DatasetConfig
+from forgefield.config.messages import with_full_keys
+
 
 @pytest.mark.parametrize(
     ("override", "message"),
@@ -56,3 +59,22 @@ def test_the_first_of_several_mistakes_and_how_many_more(mistake):
 
 def test_long_values_are_shortened(mistake):
     assert len(mistake("training.epochs=" + "x" * 500)) < 120
+
+
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("set keys.energy and keys.forces. Keys", "set datasets.a.keys.energy and datasets.a.keys.forces. Keys"),
+        ("set units.energy, such as eV", "set datasets.a.units.energy, such as eV"),
+        ("repair it or set `format`", "repair it or set `datasets.a.format`"),
+        ("if they are right, set trust_units: true", "if they are right, set datasets.a.trust_units: true"),
+        ("raise split.test", "raise datasets.a.split.test"),
+        (
+            "x/keys.energy, keys.energy.xyz and keys.energyy: set pbc",
+            "x/keys.energy, keys.energy.xyz and keys.energyy: set pbc",
+        ),
+        ("split.train.xyz is set formatted", "split.train.xyz is set formatted"),
+    ],
+)
+def test_keys_of_a_section_are_named_in_full(text, full):
+    assert with_full_keys(text, "datasets.a", DatasetConfig) == full

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from forgefield.data.checks import Magnitudes, check_structure
+from forgefield.data.joined import Joined
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
@@ -94,7 +95,7 @@ def test_periodic_without_a_volume(cell):
 def fed(structure):
     magnitudes = Magnitudes()
     for _ in range(5):
-        magnitudes.add(structure)
+        magnitudes.add(Joined([structure]))
     return magnitudes
 
 
@@ -157,7 +158,8 @@ def test_elements_have_plausible_lengths(element):
 def test_true_total_energies_are_plausible(symbol, hartree):
     number = ase.data.atomic_numbers[symbol]
     magnitudes = Magnitudes()
-    magnitudes.add(Structure(np.array([number]), np.zeros((1, 3)), energy=hartree * 27.211386))
+    atom = Structure(np.array([number]), np.zeros((1, 3)), energy=hartree * 27.211386)
+    magnitudes.add(Joined([atom]))
     assert magnitudes.warnings() == []
 
 
@@ -175,15 +177,7 @@ def test_real_files(shared_data, file, warns):
     magnitudes = Magnitudes()
     for atoms in ase.io.read(shared_data / file, ":10"):
         results = atoms.calc.results
-        magnitudes.add(
-            Structure(
-                atoms.numbers,
-                atoms.positions,
-                np.array(atoms.cell),
-                atoms.pbc,
-                energy=results["energy"],
-                forces=results["forces"],
-            )
-        )
+        cell, labels = np.array(atoms.cell), {"energy": results["energy"], "forces": results["forces"]}
+        magnitudes.add(Joined([Structure(atoms.numbers, atoms.positions, cell, atoms.pbc, **labels)]))
     assert bool(magnitudes.contradictions()) == warns
     assert magnitudes.warnings() == []

@@ -140,3 +140,39 @@ def test_real_files(shared_data, file):
     if in_order:
         assert found.slope == pytest.approx(1, abs=0.02)
         assert "kcal/mol" in contradictions(scaled(structures, 1 / KCAL))[0]
+
+
+@pytest.fixture(scope="module")
+def strained():
+    """Thirty frames of copper in which the atoms and the cell move, as in a simulation at constant pressure."""
+    atoms, random = ase.build.bulk("Cu", cubic=True), np.random.default_rng(0)
+    atoms.rattle(0.05, rng=random)
+    atoms.calc = EMT()
+    structures = []
+    for i in range(30):
+        atoms.set_cell(atoms.cell.array @ (np.eye(3) + random.normal(0, 2e-3, (3, 3))), scale_atoms=True)
+        atoms.positions += random.normal(0, 0.005, (4, 3))
+        atoms.wrap()
+        virial = -atoms.get_stress(voigt=False) * atoms.get_volume()
+        energy, forces, cell = atoms.get_potential_energy(), atoms.get_forces(), np.array(atoms.cell)
+        structures.append(
+            Structure(
+                *(atoms.numbers, atoms.positions.copy(), cell, atoms.pbc, energy, forces.copy(), virial), source_index=i
+            )
+        )
+    return structures
+
+
+def test_the_stress_does_work_where_the_cell_changes(strained):
+    found = slope(strained)
+    assert found.slope == pytest.approx(1, abs=0.03)
+    assert found.correlation > 0.99
+    assert found.pairs == 29
+    assert contradictions(strained) == []
+    assert "kcal/mol" in contradictions([replace(s, energy=s.energy / KCAL) for s in strained])[0]
+    signs = [replace(s, virial=-s.virial) for s in strained]
+    assert slope(signs).correlation < 0.9
+
+
+def test_cells_that_change_without_virials_say_nothing(strained):
+    assert slope([replace(s, virial=None) for s in strained]).pairs == 0

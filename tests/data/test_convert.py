@@ -184,7 +184,9 @@ def test_virials_are_stored_for_all_parts_where_some_frame_has_one(source, outpu
 
 def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsys):
     path = shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz"
-    with pytest.raises(UserError, match=r"kcal.xyz: energies .* 23.2 times .* 26.3 eV/Å.*; if they are right, set tr"):
+    with pytest.raises(
+        UserError, match=r"kcal.xyz: energies .* 23.2 times .* 26.3 eV/Å.*; if they are right, set datasets.water.tr"
+    ):
         convert(path, output)
     assert not any(output.parent.iterdir())
     report = convert(path, output, trust_units=True)
@@ -337,7 +339,9 @@ def test_split_by_what_every_frame_has(tmp_path, output, by):
 
 
 def test_split_by_a_key_that_is_not_there(source, output):
-    with pytest.raises(UserError, match=r"a.xyz, frame 0: no colour, which is split.by; choose composition, file or a"):
+    with pytest.raises(
+        UserError, match=r"a.xyz, frame 0: no colour, which is datasets.water.split.by; choose composition, file or a"
+    ):
         convert(source, output, split={"method": "group", "by": "colour"})
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from forgefield.data.duplicates import Fingerprints, warnings_about
+from forgefield.data.joined import Joined
 from forgefield.data.structures import Structure
 
 
@@ -18,7 +19,7 @@ def structures():
 def repeated(structures, parts=None, indices=None):
     fingerprints = Fingerprints()
     for structure in structures:
-        fingerprints.add(structure)
+        fingerprints.add(Joined([structure]))
     indices = np.arange(len(structures)) if indices is None else indices
     return fingerprints.repeated(indices, parts or {"train": np.arange(len(structures))})
 

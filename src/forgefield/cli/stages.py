@@ -4,7 +4,8 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -21,9 +22,13 @@ from forgefield.cli.options import (
     load_run,
 )
 from forgefield.cli.paths import dataset_directory, model_directory, statistics_file
+from forgefield.config import RunConfig
 from forgefield.config.messages import did_you_mean
 from forgefield.errors import UserError
 from forgefield.files import write_json
+
+if TYPE_CHECKING:
+    from forgefield.data.processes import Processes
 
 Entry = TypeVar("Entry")
 
@@ -74,20 +79,41 @@ def statistics(
     output: Output = None,
     overrides: Overrides = None,
 ) -> None:
-    """Fit energy shifts to the training set and describe it as the model will see it."""
+    """Fit energy shifts to the training set and describe it as the model will see it.
+
+    Processes that `mpirun` or `srun` has started for the run's devices share the work; the result stays the same.
+    """
+    from forgefield import launch
     from forgefield.statistics import compute_statistics, log_lines
-    from forgefield.trainers.runtime import configure_jax
 
     _, settings = load_run((), config, run, overrides)
-    configure_jax(precision="float64")
-    content = compute_statistics(
-        (data or dataset_directory(settings.dataset)) / "train.h5",
-        model or model_directory(settings.model),
-        settings.statistics,
-    )
-    write_json(output or statistics_file(settings.dataset, settings.model), content)
-    for line in log_lines(content):
-        print(line)
+    with launch.ended_together() if launch.is_started(settings) else nullcontext():
+        processes = _connected(settings)
+        from forgefield.trainers.runtime import configure_jax
+
+        configure_jax(precision="float64")
+        content = compute_statistics(
+            (data or dataset_directory(settings.dataset)) / "train.h5",
+            model or model_directory(settings.model),
+            settings.statistics,
+            processes=processes,
+        )
+    if processes is None or processes.index == 0:
+        write_json(output or statistics_file(settings.dataset, settings.model), content)
+        for line in log_lines(content):
+            print(line)
+
+
+def _connected(settings: RunConfig) -> "Processes | None":
+    """The processes that were started together, of which this is one; None for one alone."""
+    from forgefield import launch
+
+    if not launch.is_started(settings):
+        return None
+    launch.join(settings)  # before JAX is loaded
+    from forgefield.trainers.run import connect
+
+    return connect(settings)
 
 
 def _the_configured(key: str, name: str | None) -> str:

@@ -1,6 +1,7 @@
 """One line for each mistake: the full key, what was expected, what was found and the nearest valid key."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, get_args
 
@@ -156,6 +157,20 @@ def _nearest_key(location: Location, model: type[BaseModel], prefix: str) -> str
             return f"; did you mean {paths[meant]}?"
     near = difflib.get_close_matches(str(word), own, n=1)
     return f"; did you mean {own[near[0]]}?" if near else f"; expected one of: {', '.join(own)}"
+
+
+def with_full_keys(text: str, prefix: str, model: type[BaseModel]) -> str:
+    """A message of code that knows one section, with the section's keys as they stand in the whole configuration.
+
+    Args:
+        text: in which keys of keys stand as ``keys.energy``, and others behind "set", as in ``set format``.
+        prefix: where the section is, such as ``datasets.NAME``.
+        model: of the section.
+    """
+    paths = [re.escape(path) for path in key_paths(model)]
+    inner, own = ("|".join(p for p in paths if ("." in p) == is_inner) for is_inner in (True, False))
+    text = re.sub(rf"(?<![\w./])({inner})(?!\.?\w)", rf"{prefix}.\1", text)
+    return re.sub(rf"\bset (`?)({own})(?!\.?\w)", rf"set \1{prefix}.\2", text)
 
 
 def key_paths(model: type[BaseModel], prefix: str = "") -> Iterable[str]:

@@ -1,12 +1,12 @@
 """Checks of structures and labels: what is impossible is refused, what is improbable is warned about."""
 
 from array import array
-from math import sqrt
 
 import ase.data
 import numpy as np
 from scipy.spatial import cKDTree
 
+from forgefield.data.joined import Joined
 from forgefield.data.neighbors import is_flat, neighbor_pairs, periodic_box
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
@@ -21,7 +21,9 @@ CLOSEST, FARTHEST = 0.5, 1.6  # times the sum of covalent radii; lengths in bohr
 NOBLE_GASES = (2, 10, 18, 36, 54, 86)
 LARGEST = 1e30  # eV and Å; its square fits float64, and in any unit it fits float32
 Z = np.arange(119.0)
-ALL_ELECTRON_ENERGIES = HARTREE * (-0.7687 * Z ** (7 / 3) + Z**2 / 2 - 0.2699 * Z ** (5 / 3))  # see Magnitudes
+ALL_ELECTRON_ENERGIES = HARTREE * (
+    -0.7687 * Z ** (7 / 3) + Z**2 / 2 - 0.2699 * Z ** (5 / 3)
+)  # semiclassical, eV; see Magnitudes
 SAMPLE = 4  # structures whose bond lengths are looked at
 
 
@@ -80,7 +82,7 @@ def _atoms_on_one_point(structure: Structure) -> np.ndarray:
 
 
 class Magnitudes:
-    """Are energies, forces and lengths of a size that eV and Å make plausible? Fed structure by structure.
+    """Are energies, forces and lengths of a size that eV and Å make plausible? Fed with a few structures at a time.
 
     Three kinds of evidence, each of which a wrong unit word shows by a factor:
 
@@ -97,15 +99,18 @@ class Magnitudes:
         self._bond_ratios: list[float] = []
         self._sampled = 0
 
-    def add(self, structure: Structure) -> None:
-        """Take one structure in (eV and Å)."""
-        if structure.energy is not None:
-            self._energy_ratios.append(structure.energy / _all_electron_energy(structure.numbers))
-        if structure.forces is not None:
-            self._force_rms.append(sqrt(np.vdot(structure.forces, structure.forces) / structure.forces.size))
-        if self._sampled < SAMPLE and len(structure) > 1:
-            self._sampled += 1
-            self._bond_ratios += _nearest_over_radii(structure)
+    def add(self, joined: Joined) -> None:
+        """Take structures in (eV and Å)."""
+        ratios = joined.energies / joined.sums(ALL_ELECTRON_ENERGIES[joined.numbers])
+        self._energy_ratios.extend(ratios[joined.has_energy])
+        squares = joined.sums(np.vecdot(joined.forces, joined.forces)) / (3 * joined.sizes)
+        self._force_rms.extend(np.sqrt(squares[joined.has_forces]))
+        for structure in joined.structures:
+            if self._sampled == SAMPLE:
+                return
+            if len(structure) > 1:
+                self._sampled += 1
+                self._bond_ratios += _nearest_over_radii(structure)
 
     def contradictions(self) -> list[str]:
         """One line for each of energies and forces together, and lengths, that are impossible in eV and Å."""
@@ -159,11 +164,6 @@ class Magnitudes:
             f"lengths look wrong for Å: nearest neighbors are {found} times the sum of their covalent radii apart; "
             "are they in nm or bohr? Set units.length"
         )
-
-
-def _all_electron_energy(numbers: np.ndarray) -> float:
-    """Semiclassical total energy of the separate atoms in eV, all electrons included; negative."""
-    return float(ALL_ELECTRON_ENERGIES[numbers].sum())
 
 
 def _nearest_over_radii(structure: Structure) -> list[float]:

@@ -1,7 +1,8 @@
 """Do energies and forces agree? Between two frames of a trajectory the energy falls by the work of the forces.
 
 The slope of dE against -F·dR, with the mean F of both frames (exact where the energy is quadratic), is 1 for units that
-match, whatever the method of calculation. Frames that do not follow each other give no correlation, and so no verdict.
+match, whatever the method of calculation. Where the cell changes as well, the stress does work, too. Frames that do not
+follow each other give no correlation, and so no verdict.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from forgefield.data.structures import Structure
 from forgefield.units import ENERGY_UNITS, FORCE_UNITS, Units
 
 NEAR = 0.2  # Å; root mean square displacement between frames that can follow each other
+STRAINED = 0.02  # relative change of a cell between such frames, at most
 STRETCH, EVERY = 100, 10  # of a long source, the first hundred frames in every thousand are looked at
 AT_ONCE = 1000  # pairs judged together, so that one file of several is found that is in another unit
 LEAST_CORRELATION, CHANCE = 0.95, 1e-6  # of a verdict, and the probability that unrelated numbers lead to it
@@ -127,10 +129,14 @@ class _Pairs:
         before, self._previous = self._previous, structure
         if before is None or not _same_system(before, structure):
             return
-        steps = _steps(before, structure)
+        steps, strain = _steps(before, structure)
         if not 0 < np.vdot(steps, steps) < NEAR**2 * len(structure):
             return
         change, work = structure.energy - before.energy, -0.5 * np.vdot(before.forces + structure.forces, steps)
+        if strain is not None:
+            if np.abs(strain).max() > STRAINED:
+                return
+            work -= 0.5 * np.vdot(before.virial + structure.virial, strain)
         self.n, self.n_atoms = self.n + 1, len(structure)
         self._changes_work += change * work
         self._changes_squared += change**2
@@ -144,12 +150,20 @@ class _Pairs:
 
 
 def _same_system(a: Structure, b: Structure) -> bool:
-    return np.array_equal(a.numbers, b.numbers) and np.array_equal(a.cell, b.cell) and np.array_equal(a.pbc, b.pbc)
+    """Whether the work from one to the other is known; that of a changing cell is by the virials."""
+    if not np.array_equal(a.numbers, b.numbers) or not np.array_equal(a.pbc, b.pbc):
+        return False
+    return np.array_equal(a.cell, b.cell) or (b.pbc.all() and a.virial is not None and b.virial is not None)
 
 
-def _steps(before: Structure, after: Structure) -> np.ndarray:
-    """(n, 3) displacements, the shortest where atoms may have been put back into the cell."""
-    steps = after.positions - before.positions
-    if after.pbc.all():
-        steps -= np.round(steps @ np.linalg.inv(after.cell)) @ after.cell
-    return steps
+def _steps(before: Structure, after: Structure) -> tuple[np.ndarray, np.ndarray | None]:
+    """(n, 3) displacements, the shortest where atoms may have been put back into the cell; (3, 3) strain of the cell.
+
+    Where the cell changes, the displacements are those beside the ones that all atoms share with it.
+    """
+    if not after.pbc.all():
+        return after.positions - before.positions, None
+    cell = 0.5 * (before.cell + after.cell)
+    scaled = after.positions @ np.linalg.inv(after.cell) - before.positions @ np.linalg.inv(before.cell)
+    strain = np.linalg.solve(cell, after.cell - before.cell)
+    return (scaled - np.round(scaled)) @ cell, strain if strain.any() else None

@@ -1,9 +1,9 @@
 """From reference files to the three HDF5 stores of a dataset and the report of how they came about."""
 
-import json
 import os
 import sys
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -13,19 +13,18 @@ import ase.data
 import numpy as np
 
 from forgefield.config.dataset import DatasetConfig
+from forgefield.config.messages import with_full_keys
 from forgefield.config.split import Split
 from forgefield.data.duplicates import warnings_about
-from forgefield.data.progress import ConversionProgress
 from forgefield.data.reading import Reading
 from forgefield.data.sources import Source, find_files
 from forgefield.data.split_files import ranges, read_split
 from forgefield.data.splits import PARTS, Parts, split_frames, split_groups, split_stratified
 from forgefield.data.spool import Spool
-from forgefield.data.store import StoreWriter
-from forgefield.errors import MachineError, UserError, named
+from forgefield.data.workplace import workplace
+from forgefield.data.writing import write_part
+from forgefield.errors import MachineError, UserError
 from forgefield.files import sha256_of, sync, write_json
-
-BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
 
 
 def convert_dataset(
@@ -55,11 +54,10 @@ def convert_dataset(
     files = dataset_files(name, config)
     output = Path(output)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as work:
-            with named(f"datasets.{name}"):
-                report = _convert_in(Path(work), name, config, files, complete, jobs)
-            _publish(Path(work), output, list(config.split.shares))
+        with workplace(output) as work:
+            with _named(name):
+                report = _convert_in(work, name, config, files, complete, jobs)
+            _publish(work, output, list(config.split.shares))
     except OSError as error:
         raise MachineError(f"{output}: cannot be written ({error}); free space or choose another place") from None
     for warning in report["warnings"]:
@@ -85,6 +83,15 @@ def dataset_files(name: str, config: DatasetConfig) -> dict[str, list[Path]]:
     return files
 
 
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Messages begin with the dataset, and name keys as they stand in the configuration."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"datasets.{name}: {with_full_keys(str(error), f'datasets.{name}', DatasetConfig)}") from None
+
+
 def _convert_in(
     work: Path, name: str, config: DatasetConfig, files: dict[str, list[Path]], complete: bool, jobs: int
 ) -> dict[str, Any]:
@@ -100,7 +107,7 @@ def _convert_in(
             parts = _split(config.split, reading, list(hashes.values()))
         for part in parts:
             own = {str(path): hashes[str(path)] for path in files.get(part, chain(*files.values()))}
-            _write_store(work / f"{part}.h5", part, parts[part], name, config, reading, own)
+            write_part(work / f"{part}.h5", part, parts[part], name, config, reading, own)
     report = _report(name, config, reading, parts, list(hashes.values()))
     write_json(work / "conversion.json", report)
     return report
@@ -127,46 +134,6 @@ def _split_by_files(reading: Reading, n_files: dict[str, int]) -> Parts:
             raise UserError(f"split.{part}: no usable frame in its files; see the reasons by converting them alone")
         first, file = first + frames, file + n_files[part]
     return parts
-
-
-def _write_store(
-    path: Path,
-    part: str,
-    positions: np.ndarray,
-    name: str,
-    config: DatasetConfig,
-    reading: Reading,
-    hashes: dict[str, str],
-) -> None:
-    """The structures of one part; ``hashes`` is the sha256 of each file that they come from."""
-    max_atoms = int(reading.sizes[positions].max())
-    first = [file["first_frame"] for file in reading.source.files if file["path"] in hashes]
-    attributes = {
-        "dataset": name,
-        "split": part,
-        "source": json.dumps(list(hashes)),
-        "source_sha256": json.dumps(list(hashes.values())),
-        "source_first_frame": json.dumps(first),
-        "isolated_atoms": json.dumps({"unit": "eV", "energies": reading.source.isolated.by_symbol()}),
-    }
-    with (
-        StoreWriter(
-            path,
-            n_structures=len(positions),
-            max_atoms=max_atoms,
-            units=config.store.units.as_units(),
-            dtype=config.store.dtype,
-            has_virial=reading.labels["virial"] > 0,
-            attributes=attributes,
-        ) as writer,
-        ConversionProgress(f"writing {part}") as progress,
-    ):
-        step = max(1, BLOCK_ATOMS // max_atoms)
-        for start in range(0, len(positions), step):
-            structures = list(reading.spool.read(positions[start : start + step]))
-            writer.append(structures)
-            progress.part((start + len(structures)) / len(positions))
-            progress.frames(len(structures))
 
 
 def _report(

@@ -7,24 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from forgefield.data.structures import Structure
+from forgefield.data.joined import Joined
 
 DIGITS = 1e4  # per Å: coordinates that agree to 4 decimals are the same
 LISTED = 100
 
 
 class Fingerprints:
-    """A hash of 8 bytes of each structure's elements, positions and cell, taken in structure by structure."""
+    """A hash of 8 bytes of each structure's elements, positions and cell."""
 
     def __init__(self) -> None:
         self._hashes = bytearray()
 
-    def add(self, structure: Structure) -> None:
-        digest = hashlib.blake2b(structure.numbers.tobytes(), digest_size=8)
-        for lengths in (structure.positions, structure.cell):
-            digest.update((np.rint(lengths * DIGITS) + 0.0).tobytes())  # -0.0 + 0.0 is 0.0
-        digest.update(structure.pbc.tobytes())
-        self._hashes += digest.digest()
+    def add(self, joined: Joined) -> None:
+        """Take in structures that follow each other."""
+        positions, cells = (np.rint(lengths * DIGITS) + 0.0 for lengths in (joined.positions, joined.cells))  # no -0.0
+        ends = joined.starts + joined.sizes
+        for i, (start, end) in enumerate(zip(joined.starts.tolist(), ends.tolist(), strict=True)):
+            digest = hashlib.blake2b(joined.numbers[start:end], digest_size=8)
+            for content in (positions[start:end], cells[i], joined.pbc[i]):
+                digest.update(content)
+            self._hashes += digest.digest()
 
     def repeated(self, indices: np.ndarray, parts: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """How many structures repeat an earlier one, and how many of them lie in different parts.
@@ -34,12 +37,12 @@ class Fingerprints:
             parts: by name, the positions of its structures among all that were taken in.
 
         Returns:
-            ``count`` and the first groups of frames that are the same, in ``groups``; and in ``between_parts`` the same
-            for each two parts that have frames in common.
+            ``count`` and the first groups of frames that are the same, with the first frames of each, in ``groups``;
+            and in ``between_parts`` the same for each two parts that have frames in common.
         """
         hashes = np.frombuffer(bytes(self._hashes), np.uint64)
         groups = _groups(hashes, np.arange(len(hashes)))
-        frames = [indices[group].tolist() for group in groups[:LISTED]]
+        frames = [indices[group[:LISTED]].tolist() for group in groups[:LISTED]]
         count = sum(map(len, groups)) - len(groups)
         between = {f"{a} and {b}": _between(hashes, indices, parts[a], parts[b]) for a, b in combinations(parts, 2)}
         return {"count": count, "groups": frames, "between_parts": {k: v for k, v in between.items() if v["count"]}}

@@ -9,10 +9,10 @@ from ase.data import chemical_symbols
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
 from forgefield.data.duplicates import Fingerprints
+from forgefield.data.joined import Joined
 from forgefield.data.progress import ConversionProgress
-from forgefield.data.sources import RejectedFrame, Source
+from forgefield.data.sources import Block, RejectedFrame, Source
 from forgefield.data.spool import Spool
-from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
 REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
@@ -44,22 +44,19 @@ class Reading:
         sizes, indices, magnitudes = array("q"), array("q"), Magnitudes()
         is_there = np.zeros(len(chemical_symbols), bool)
         self.consistency, self.fingerprints = Consistency(), Fingerprints()
-        for item in _watched(source):
-            if isinstance(item, RejectedFrame):
-                self.rejected.append(item)
+        for items, joined in _watched(source):
+            self.rejected += [item for item in items if isinstance(item, RejectedFrame)]
+            if joined is None:
                 continue
-            spool.append(item)
-            magnitudes.add(item)
-            self.consistency.add(item)
-            self.fingerprints.add(item)
-            sizes.append(len(item))
-            indices.append(item.source_index)
-            is_there[item.numbers] = True
-            for label in self.labels:
-                if getattr(item, label) is None:
-                    self.without.setdefault(label, item.source_index)
-                else:
-                    self.labels[label] += 1
+            spool.append(joined)
+            magnitudes.add(joined)
+            self.fingerprints.add(joined)
+            for structure in joined.structures:
+                self.consistency.add(structure)
+            sizes.extend(joined.sizes.tolist())
+            indices.extend(structure.source_index for structure in joined.structures)
+            is_there[joined.numbers] = True
+            self._count(joined)
         if not sizes:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
@@ -68,6 +65,14 @@ class Reading:
         if contradictions and not trust_units:
             raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
         self.warnings = source.warnings + contradictions + magnitudes.warnings() + self._label_warnings()
+
+    def _count(self, joined: Joined) -> None:
+        """Take in which labels there are."""
+        has = {"energy": joined.has_energy, "forces": joined.has_forces, "virial": joined.has_virial}
+        for label, is_there in has.items():
+            self.labels[label] += int(is_there.sum())
+            if not is_there.all():
+                self.without.setdefault(label, joined.structures[int(is_there.argmin())].source_index)
 
     def require_complete(self) -> None:
         """Every frame has the energy and forces that others have.
@@ -94,10 +99,10 @@ class Reading:
         return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
 
 
-def _watched(source: Source) -> Iterator[Structure | RejectedFrame]:
-    """The source's items, while a person sees how far it has been read."""
+def _watched(source: Source) -> Iterator[Block]:
+    """The source's blocks, while a person sees how far it has been read."""
     with ConversionProgress("reading") as progress:
-        for item in source:
+        for block in source.blocks():
             progress.part(source.part_read)
-            progress.frames()
-            yield item
+            progress.frames(len(block.items))
+            yield block

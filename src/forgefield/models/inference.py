@@ -74,6 +74,10 @@ class BatchFunction(Protocol):
         """Each batch's energies, without energy shifts, forces and virials."""
         ...
 
+    def forget_sizes(self) -> None:
+        """Round as if no batch had been computed before."""
+        ...
+
     def alike(self, potential: Potential) -> "BatchFunction":
         """The same for a potential that differs in parameters alone."""
         ...
@@ -134,6 +138,10 @@ class Predictor:
         """
         for prepared in self.prepared(self.groups(structures)):
             yield from self.predict(prepared)
+
+    def forget_sizes(self) -> None:
+        """Round what follows as if nothing had been predicted before, and keep what was compiled."""
+        self._compute.forget_sizes()
 
     def groups(self, structures: Iterable[Structure]) -> Iterator[Group]:
         """Consecutive structures with their pairs, as many as fit one batch."""

@@ -54,6 +54,10 @@ class JaxBatches:
             return [Computed(*found, *nothing)]
         return [Computed(*(x[i] for x in found), *nothing) for i in range(len(packed))]
 
+    def forget_sizes(self) -> None:
+        """Batches are padded to shapes that others had before, and rounding depends on the shape."""
+        self._capacities.clear()
+
     def _precision(self):
         return jax.enable_x64(self.dtype == np.float64)
 

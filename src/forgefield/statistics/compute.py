@@ -1,4 +1,4 @@
-"""One streaming pass over a training store and a model's predictions for it."""
+"""One streaming pass over a training store and a model's predictions for it, by one process or shared by several."""
 
 from collections.abc import Iterator
 from itertools import repeat
@@ -11,9 +11,10 @@ from ase.data import chemical_symbols
 from forgefield.config.evaluation import StatisticsConfig
 from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
 from forgefield.data.places import placed
+from forgefield.data.processes import OneProcess, Processes, share
 from forgefield.data.store import Store
 from forgefield.errors import FrameError, UserError
-from forgefield.models.inference import Engine, predict
+from forgefield.models.inference import Engine, Predictor
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics.choice import given_shifts
 from forgefield.statistics.reference import iter_structures, reference_energy, reference_forces
@@ -34,10 +35,15 @@ SCALARS = {
 }
 """Columns of the table with one row per structure; ``counts`` (E,), atoms of each element, comes after them."""
 LARGEST = 1e100  # eV; the squares of far larger numbers overflow
+BLOCK = 1024  # structures that are predicted by themselves, so that it does not matter which process does
 
 
 def compute_statistics(
-    train: Path, model_dir: Path, config: StatisticsConfig, engine: Engine = "jax"
+    train: Path,
+    model_dir: Path,
+    config: StatisticsConfig,
+    engine: Engine = "jax",
+    processes: Processes | None = None,
 ) -> dict[str, Any]:
     """Statistics of a training store for one model, as finite JSON content with its units.
 
@@ -47,6 +53,8 @@ def compute_statistics(
             any other, shifts corrected by a fit to the residual that its own predictions leave.
         config: the config's ``statistics`` section.
         engine: which computes the model's predictions.
+        processes: those that share the work, all with the same files; the content, on all of them, does not depend on
+            how many there are. One by default.
 
     Raises:
         UserError: an element of the data is unknown to the model or has no energy shift where the config gives them,
@@ -58,9 +66,7 @@ def compute_statistics(
         elements = [z for z in potential.elements if z in store.elements]
         columns = [*SCALARS.items(), ("counts", np.int64, (len(elements),))]
         given = given_shifts(config, store, potential)
-        with placed(store.places):
-            table = np.fromiter(_rows(store, potential, elements, engine), dtype=columns)
-            _require_moderate(table)
+        table = _together(store, potential, elements, columns, engine, processes or OneProcess())
     if not table["pairs"].any():
         raise UserError(
             f"{train}: no two atoms are within the model's cutoff of {potential.cutoff:g} Å; "
@@ -92,8 +98,30 @@ def _require_moderate(table: np.ndarray) -> None:
         raise FrameError(int(row["source_index"]), problem)
 
 
-def _rows(store: Store, potential: Potential, elements: list[int], engine: Engine) -> Iterator[tuple]:
-    for structure, model_energy in zip(iter_structures(store), _model_energies(store, potential, engine), strict=False):
+def _together(
+    store: Store, potential: Potential, elements: list[int], columns: list[tuple], engine: Engine, processes: Processes
+) -> np.ndarray:
+    """The table of all structures, of which each process makes a share; a mistake is raised on all of them."""
+    n = len(store)
+    work = [int(store.sizes[start : start + BLOCK].sum()) for start in range(0, n, BLOCK)]
+    blocks = share(len(work), processes, np.array(work))
+    own, problem = None, None
+    try:
+        with placed(store.places):
+            rows = range(min(n, blocks.start * BLOCK), min(n, blocks.stop * BLOCK))
+            own = np.fromiter(_rows(store, rows, potential, elements, engine), dtype=columns)
+            _require_moderate(own)
+    except UserError as error:
+        problem = str(error)
+    everyone = processes.exchange((own, problem))
+    if problem := next((problem for _, problem in everyone if problem), None):
+        raise UserError(problem)
+    return np.concatenate([table for table, _ in everyone])
+
+
+def _rows(store: Store, rows: range, potential: Potential, elements: list[int], engine: Engine) -> Iterator[tuple]:
+    energies = _model_energies(store, rows, potential, engine)
+    for structure, model_energy in zip(iter_structures(store, rows), energies, strict=False):
         pairs = neighbor_pairs(structure, potential.cutoff)
         neighbors = neighbor_counts(len(structure), pairs)
         forces = reference_forces(structure)
@@ -112,8 +140,11 @@ def _rows(store: Store, potential: Potential, elements: list[int], engine: Engin
         )
 
 
-def _model_energies(store: Store, potential: Potential, engine: Engine) -> Iterator[float]:
+def _model_energies(store: Store, rows: range, potential: Potential, engine: Engine) -> Iterator[float]:
     if not potential.pretrained:
         yield from repeat(0.0)
-    predictions = predict(potential, iter_structures(store), wanted="energy", engine=engine)
-    yield from (prediction.energy for prediction in predictions)
+    predict = Predictor(potential, wanted="energy", engine=engine)
+    for start in range(rows.start, rows.stop, BLOCK):
+        predict.forget_sizes()
+        block = iter_structures(store, range(start, min(start + BLOCK, rows.stop)))
+        yield from (prediction.energy for prediction in predict(block))

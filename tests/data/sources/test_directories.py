@@ -71,3 +71,10 @@ def test_a_file_that_is_no_data_is_not_passed_over(tmp_path):
 def test_an_empty_directory(tmp_path):
     with pytest.raises(UserError, match="no files in this directory"):
         find_files(tmp_path)
+
+
+def test_a_readme_is_no_trajectory_of_castep(tmp_path):
+    """ASE goes by the ending .md."""
+    (tmp_path / "README.md").write_text("# Data\n")
+    with pytest.raises(UserError, match=r"README.md: of a format that ASE does not know; .*name the files to read by"):
+        find_files(tmp_path)

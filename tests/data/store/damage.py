@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 
 from forgefield.data.store import Store
+from forgefield.data.store.validation import validate_store
 from forgefield.errors import UserError
 
 SECONDS = 20
@@ -23,16 +24,21 @@ def content(path: Path) -> list[object]:
     with Store(path) as store:
         fields = [[*vars(structure).values()] for structure in store.read(slice(None))]
         arrays = [x.tobytes() if isinstance(x, np.ndarray) else repr(x) for values in fields for x in values]
-        return [arrays, store.elements, store.units, store.attributes, store.has_virial]
+        told = [arrays, store.elements, store.units, store.attributes, store.has_virial]
+    return [told, validate_store(path) | {"path": None}]
 
 
 def outside_of_datasets(path: Path) -> np.ndarray:
     """Where in the file nothing but HDF5's own bookkeeping and the attributes is."""
     is_outside = np.ones(path.stat().st_size, bool)
+
+    def mark(name: str, item: h5py.Dataset | h5py.Group) -> None:
+        start = item.id.get_offset() if isinstance(item, h5py.Dataset) else None
+        if start is not None:  # what is virtual lies nowhere
+            is_outside[start : start + item.nbytes] = False
+
     with h5py.File(path) as file:
-        for dataset in file.values():
-            start = dataset.id.get_offset()
-            is_outside[start : start + dataset.nbytes] = False
+        file.visititems(mark)
     return np.flatnonzero(is_outside)
 
 

@@ -17,8 +17,8 @@ WAIT = "import sys; from pathlib import Path; sys.stdin.readline(); from forgefi
 READ = "s = Store(sys.argv[1]); print(len(s.read(slice(None))), flush=True); sys.stdin.readline()"
 
 
-@pytest.fixture
-def path(tmp_path):
+@pytest.fixture(params=[False, True], ids=["padded", "packed"])
+def path(request, tmp_path):
     random = np.random.default_rng(0)
     structures = [
         Structure(
@@ -31,11 +31,12 @@ def path(tmp_path):
             virial=random.normal(size=(3, 3)),
             source_index=n,
         )
-        for n in (3, 1, 2, 3)
+        for n in (1, 2, 3, 3)
     ]
     attributes = {"dataset": "x", "split": "train", "source": '["a.xyz"]', "source_first_frame": "[0]"}
     attributes |= {"source_sha256": f'["{64 * "a"}"]', "isolated_atoms": '{"unit": "eV", "energies": {}}'}
     layout = {"n_structures": 4, "max_atoms": 3, "dtype": "float64", "has_virial": True}
+    layout |= {"packed_sizes": np.array([1, 2, 3, 3])} if request.param else {}
     with StoreWriter(tmp_path / "a.h5", units=Units("kJ/mol", "nm"), attributes=attributes, **layout) as writer:
         writer.append(structures)
     return tmp_path / "a.h5"

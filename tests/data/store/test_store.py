@@ -78,7 +78,7 @@ def test_round_trip_in_any_units(tmp_path, structures, units):
 def test_the_file_is_in_its_own_units_and_padded_with_zeros(path, structures):
     with h5py.File(path) as file:
         assert json.loads(file.attrs["units"]) == {"energy": "kJ/mol", "length": "nm"}
-        assert file.attrs["forgefield_format"] == b"3"
+        assert file.attrs["forgefield_format"] == b"4"
         assert file.attrs["created_by"].startswith(b"forgefield ")
         np.testing.assert_allclose(file["U"][0], structures[0].energy * 96.48533212331, rtol=1e-12)
         np.testing.assert_allclose(file["R"][1, 0], structures[1].positions[0] / 10, rtol=1e-14)
@@ -304,13 +304,12 @@ def test_other_version(path):
 
 
 def test_an_older_version_is_refused_with_the_command_to_run(path):
-    """Format 2 had no digest of the attributes."""
+    """Format 3 padded all structures."""
 
     def change(file):
-        del file.attrs["attributes_sha256"]
-        file.attrs.update(forgefield_format="2", dataset="water")
+        file.attrs.update(forgefield_format="3", dataset="water")
 
-    expected = "store format 2, this version reads 3; convert it again with `forgefield convert --dataset water`"
+    expected = "store format 3, this version reads 4; convert it again with `forgefield convert --dataset water`"
     assert spoil(path, change) == f"{path}: {expected}"
 
 

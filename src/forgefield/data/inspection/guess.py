@@ -8,6 +8,7 @@ import yaml
 
 from forgefield.data.checks import FARTHEST, Magnitudes
 from forgefield.data.consistency import Slope, explanations, slope
+from forgefield.data.joined import Joined
 from forgefield.data.structures import Structure
 from forgefield.units import Units
 
@@ -68,8 +69,8 @@ def scaled(structure: Structure, units: Units) -> Structure:
 
 def _magnitudes(sample: Sequence[Structure], units: Units) -> Magnitudes:
     magnitudes = Magnitudes()
-    for structure in sample:
-        magnitudes.add(scaled(structure, units))
+    if sample:
+        magnitudes.add(Joined([scaled(structure, units) for structure in sample]))
     return magnitudes
 
 

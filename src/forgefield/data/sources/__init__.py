@@ -2,6 +2,6 @@
 
 from forgefield.data.sources.files import find_files
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
-from forgefield.data.sources.source import Source
+from forgefield.data.sources.source import Block, Source
 
-__all__ = ["RawFrame", "RejectedFrame", "Source", "find_files"]
+__all__ = ["Block", "RawFrame", "RejectedFrame", "Source", "find_files"]

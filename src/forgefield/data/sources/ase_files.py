@@ -16,6 +16,10 @@ from forgefield.errors import UserError
 
 DATABASE_ENTRIES = ("data", "key_value_pairs")
 """Where the rows of an ASE database keep a user's own values."""
+NO_VALUES = ("numbers", "positions", "unique_id")
+"""What is no value of a frame beside its atoms."""
+CASTEP_MD = b"BEGIN header"
+"""In the first line of CASTEP's trajectories, whose names end in .md."""
 NOT_A_NUMBER = r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.+)"
 """What Python says where a file has a word instead of a number."""
 
@@ -35,9 +39,16 @@ def recognize(path: Path, remedy: str) -> str:
         form = filetype(str(path))
     except Exception:
         form = None
+    if form == "castep-md" and not _begins_with(path, CASTEP_MD):  # else any README.md is one
+        form = None
     if form not in ioformats:
         raise UserError(f"{path}: of a format that ASE does not know; {remedy}")
     return form
+
+
+def _begins_with(path: Path, words: bytes) -> bool:
+    with open(path, "rb") as file:
+        return words in file.read(1000)
 
 
 def read_ase(path: Path, options: ReadOptions, form: str) -> Iterator[RawFrame]:
@@ -92,7 +103,7 @@ def raw_frame(atoms: ase.Atoms, unconverged: str | None = None) -> RawFrame:
             values |= values.pop(entry)
     if atoms.calc is not None:
         values |= {key: value for key, value in atoms.calc.results.items() if value is not None}
-    values = {key: value for key, value in values.items() if key not in ("numbers", "positions", "unique_id")}
+    values = {key: value for key, value in values.items() if key not in NO_VALUES}
     return RawFrame(atoms.numbers, atoms.positions, np.array(atoms.cell), atoms.pbc, values, unconverged)
 
 

@@ -1,4 +1,4 @@
-"""Extended XYZ files of any size: cut into chunks of whole frames, which ASE reads, in several processes if wanted."""
+"""Extended XYZ files of any size: cut into chunks of whole frames, which are read in several processes if wanted."""
 
 import warnings
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from typing import BinaryIO, NamedTuple
 from ase.io.extxyz import read_xyz
 
 from forgefield.data.sources.ase_files import raw_frame, unreadable, warning_texts
+from forgefield.data.sources.extxyz_frames import read_frame
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.data.sources.workers import in_order
 from forgefield.errors import UserError
@@ -87,15 +88,18 @@ def _frames(file: BinaryIO) -> Iterator[bytes]:
 
 
 def parse_chunk(chunk: Chunk, path: Path, remedy: str) -> Parsed:
-    """The chunk's frames by ASE."""
+    """The chunk's frames; those that are unusual are read by ASE."""
     frames: list[RawFrame] = []
     error = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             for frame in chunk.frames:
-                text = StringIO(frame.decode(), newline=None)
-                frames += [raw_frame(atoms) for atoms in read_xyz(text, slice(None))]
+                if usual := read_frame(frame):
+                    frames.append(usual)
+                else:
+                    text = StringIO(frame.decode(), newline=None)
+                    frames += [raw_frame(atoms) for atoms in read_xyz(text, slice(None))]
         except Exception as fault:
             error = unreadable(path, chunk.first + len(frames), "extxyz", fault, remedy)
     return Parsed(frames, warning_texts(path, caught), error, chunk.end)

@@ -63,7 +63,8 @@ def _check_shapes(
     shape = rows[positions].shape if positions in rows else ()
     if z.ndim != 1 or shape[1:] != (len(z), 3):
         raise UserError(
-            f"{path}: {positions} has shape {shape} and {numbers} {z.shape}; expected (frames, atoms, 3) and (atoms,)"
+            f"{path}: {positions} has shape {shape} and {numbers} {z.shape}; expected (frames, atoms, 3) and (atoms,); "
+            "repair the file"
         )
     for key, row in rows.items():
         if is_label(key) and row.shape[0] != shape[0]:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from ase.stress import voigt_6_to_full_3x3_stress
 
 from forgefield.config.dataset import DatasetConfig
 from forgefield.data.checks import check_structure
+from forgefield.data.joined import Joined
 from forgefield.data.places import Places
+from forgefield.data.quick_checks import suspects
 from forgefield.data.sources.archives import plain_files
 from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
 from forgefield.data.sources.frames import RawFrame, ReadOptions, RejectedFrame
@@ -22,6 +24,16 @@ from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 from forgefield.files import size_of
 from forgefield.units import Factors, Units
+
+BLOCK_ITEMS, BLOCK_ATOMS = 256, 50_000
+Item = Structure | RejectedFrame
+
+
+class Block(NamedTuple):
+    """Items that follow each other in a source, and the structures among them together; None if there are none."""
+
+    items: list[Item]
+    joined: Joined | None
 
 
 class Source:
@@ -69,7 +81,29 @@ class Source:
         """Where the frames read so far are."""
         return Places([(file["path"], file["first_frame"]) for file in self.files])
 
-    def __iter__(self) -> Iterator[Structure | RejectedFrame]:
+    def __iter__(self) -> Iterator[Item]:
+        for block in self.blocks():
+            yield from block.items
+
+    def blocks(self) -> Iterator[Block]:
+        """All items, in pieces that are checked at once."""
+        items, places, n_atoms = [], [], 0
+        try:
+            for item, place in self._items():
+                items.append(item)
+                places.append(place)
+                n_atoms += 0 if isinstance(item, RejectedFrame) else len(item)
+                if len(items) == BLOCK_ITEMS or n_atoms > BLOCK_ATOMS:
+                    yield _checked(items, places)
+                    items, places, n_atoms = [], [], 0
+        except UserError:
+            _checked(items, places)  # a mistake in a frame before comes first
+            raise
+        if items:
+            yield _checked(items, places)
+
+    def _items(self) -> Iterator[tuple[Item, str]]:
+        """Each item, and its file and frame for messages."""
         index = 0
         for path in self._paths:
             first, entry = index, None
@@ -80,7 +114,7 @@ class Source:
                 frames, factors = read_frames(name, plain, form, self._options), units.factors(Units())
                 number = -1
                 for number, frame in enumerate(frames):
-                    yield self._convert(frame, name, number, index, factors)
+                    yield self._convert(frame, name, number, index, factors), f"{name}, frame {number}"
                     index += 1
                 if number < 0:
                     raise UserError(
@@ -106,9 +140,7 @@ class Source:
             stated = form.stated(plain, self._options)
             return form, units_of_file(plain, self._config.units, stated, Units() if form.assumed else None)
 
-    def _convert(
-        self, frame: RawFrame, file: str, number: int, index: int, factors: Factors
-    ) -> Structure | RejectedFrame:
+    def _convert(self, frame: RawFrame, file: str, number: int, index: int, factors: Factors) -> Item:
         where = f"{file}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
@@ -134,7 +166,6 @@ class Source:
             source_index=index,
             **self.weights.pick(frame, where),
         )
-        check_structure(structure, where)
         self.groups.add(frame, file, where)
         return structure
 
@@ -150,6 +181,17 @@ class Source:
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
         full = self.keys.signs[label] * (full + full.T) / 2
         return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
+
+
+def _checked(items: list[Item], places: list[str]) -> Block:
+    """A block of structures that a calculation can have given, each of which may be looked at alone."""
+    usable = [(item, place) for item, place in zip(items, places, strict=True) if isinstance(item, Structure)]
+    if not usable:
+        return Block(items, None)
+    joined = Joined([structure for structure, _ in usable])
+    for i in np.flatnonzero(suspects(joined)):
+        check_structure(*usable[i])
+    return Block(items, joined)
 
 
 ISOLATED = "isolated atom"

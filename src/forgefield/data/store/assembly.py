@@ -25,11 +25,11 @@ def to_structures(values: Mapping[str, np.ndarray], factors: Factors, extra: Seq
     return [
         Structure(
             numbers=values["species"][i, :n].astype(np.int64),
-            positions=values["R"][i, :n].astype(np.float64) * factors.length,
+            positions=np.multiply(values["R"][i, :n], factors.length, dtype=np.float64),
             cell=cells[i],
             pbc=pbc[i],
             energy=energy if energy_weight else None,
-            forces=values["F"][i, :n].astype(np.float64) * factors.forces if forces_weight else None,
+            forces=np.multiply(values["F"][i, :n], factors.forces, dtype=np.float64) if forces_weight else None,
             virial=values["virial"][i].astype(np.float64) * factors.virial if virial_weight else None,
             energy_weight=energy_weight,
             forces_weight=forces_weight,

@@ -37,14 +37,19 @@ class RowChecksums:
         self._large_weights = dict(zip(large, others, strict=True))
 
     def __call__(self, rows: np.ndarray, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-        """(b,) uint64 of the rows with these numbers (b,), from their values (b, ...) as stored."""
+        """(b,) uint64 of the rows with these numbers (b,), from their values (b, ...) as stored.
+
+        Zeros at the end of a row, the padding, do not change its sum and may be left out, but for parts of a word.
+        """
         b = len(rows)
         small = np.zeros((b, self._small_bytes), np.uint8)
         for key, place in self._places.items():
-            small[:, place] = columns[key].reshape(b, -1).view(np.uint8)
+            content = columns[key].reshape(b, -1).view(np.uint8)
+            small[:, place.start : place.start + content.shape[1]] = content
         sums = small.view(WORD) @ self._small_weights
         for key, weights in self._large_weights.items():
-            sums += np.vecdot(columns[key].reshape(b, -1).view(WORD), weights)
+            words = columns[key].reshape(b, -1).view(WORD)
+            sums += np.vecdot(words, weights[: words.shape[1]])
         return sums + rows.astype(WORD) + np.uint64(1)  # so that zeros are no valid row
 
 

@@ -1,4 +1,4 @@
-"""What a store holds: N structures, padded with zeros to the A atoms of the largest.
+"""What a store holds: N structures, as HDF5 shows them padded with zeros to the A atoms of the largest (see packed.py).
 
 Positions, forces, cells and virials are in float64 or float32. Energies are in float64 always, because a total energy
 of -1e5 kJ/mol in float32 is exact to 0.004 kJ/mol only.
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-FORMAT_VERSION = "3"
-"""Root attribute ``forgefield_format``. Stores of format 2 had no digest of their attributes."""
+FORMAT_VERSION = "4"
+"""Root attribute ``forgefield_format``. Stores of format 3 were padded whatever sizes they held."""
 
 ATTRIBUTES = (
     *("forgefield_format", "created_by", "dataset", "split", "units", "isolated_atoms"),

@@ -7,6 +7,7 @@ import h5py
 
 from forgefield.data.store.checksums import attributes_digest
 from forgefield.data.store.layout import DIGEST, FORMAT_VERSION, columns
+from forgefield.data.store.packed import FIRST, PACKED, PER_ATOM, holder, shape_of
 from forgefield.data.targets import NUMBERS, Targets
 from forgefield.errors import UserError
 from forgefield.units import Units
@@ -82,7 +83,7 @@ def find_extra(path: Path, file: h5py.File, targets: Targets) -> list[str]:
         UserError: one is missing, holds no numbers, or is no weight per structure where one is wanted.
     """
     found = [*targets.required, *(key for key in targets.optional if key in file)]
-    n = file["species"].shape[0]
+    n, _ = shape_of(file)
     for key in found:
         dataset = file.get(key)
         if not isinstance(dataset, h5py.Dataset):
@@ -99,18 +100,24 @@ def find_extra(path: Path, file: h5py.File, targets: Targets) -> list[str]:
 
 def check_datasets(path: Path, file: h5py.File, has_virial: bool) -> None:
     """All datasets at the root have equally many rows, also a user's own, and those of the layout have its shapes."""
+    packed = PER_ATOM if PACKED in file else ()
     names: dict[int, list[str]] = {}
-    for key, item in file.items():
-        if isinstance(item, h5py.Dataset):
+    for key in file:
+        if key not in packed and isinstance(item := file[key], h5py.Dataset):
             names.setdefault(item.shape[0] if item.shape else 0, []).append(key)
     if len(names) > 1:
         # the most usual length last, so that the odd ones come first
         lengths = sorted(names.items(), key=lambda item: len(item[1]))
         found = "; ".join(f"{', '.join(keys)}: {n}" for n, keys in lengths)
         raise UserError(f"{path}: datasets of unequal length ({found}); each has a row per structure; {AGAIN}")
-    species = file.get("species")
-    n, a = species.shape if isinstance(species, h5py.Dataset) and species.ndim == 2 else (0, 0)
-    for key, column in columns(a, has_virial).items():
-        shape = file[key].shape if isinstance(file.get(key), h5py.Dataset) else None
-        if shape != (n, *column.tail):
-            raise UserError(f"{path}: dataset {key} has shape {shape}, expected {(n, *column.tail)}; {AGAIN}")
+    n, a = shape_of(file)
+    expected = {key: (n, *column.tail) for key, column in columns(a, has_virial).items()}
+    if packed:
+        n_atoms = 0 if holder(file, "species") is None else len(holder(file, "species"))
+        expected |= {key: (n_atoms, *expected[key][2:]) for key in packed} | {f"{PACKED}/{FIRST}": (n,)}
+        if n_atoms < a:
+            raise UserError(f"{path}: {n_atoms} atoms, but {a} in the largest structure; {AGAIN}")
+    for key, shape in expected.items():
+        found = holder(file, key)
+        if found is None or found.shape != shape:
+            raise UserError(f"{path}: dataset {key} has shape {found and found.shape}, expected {shape}; {AGAIN}")

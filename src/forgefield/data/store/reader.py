@@ -1,7 +1,7 @@
 """Reading a store."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from forgefield.data.store.opening import (
     open_file,
     read_units,
 )
+from forgefield.data.store.packed import holder, shape_of
 from forgefield.data.store.rows import RowReader
 from forgefield.data.structures import Structure
 from forgefield.data.targets import NO_TARGETS, Targets
@@ -76,16 +77,17 @@ class Store:
         self.units = read_units(self.path, self.attributes)
         check_attributes(self.path, self.attributes)
         self._factors = self.units.factors(Units())  # to eV and Å
-        self._length, self.max_atoms = self._file["species"].shape
+        self._length, self.max_atoms = shape_of(self._file)
         keys = [key for key in columns(self.max_atoms, self.has_virial) if key != UNUSED]
         self._own, self._extra = keys, find_extra(self.path, self._file, targets)
         self._reader: RowReader | None = RowReader(self._file, [*dict.fromkeys([*keys, *self._extra])])
-        summed = {key: self._file[key] for key in keys if key != "checksum"}
-        self._checksums = RowChecksums({key: (d.shape[1:], d.dtype) for key, d in summed.items()})
+        layout = columns(self.max_atoms, self.has_virial)
+        types = {key: holder(self._file, key).dtype for key in keys if key != "checksum"}
+        self._checksums = RowChecksums({key: (layout[key].tail, dtype) for key, dtype in types.items()})
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of all rows read so far, with padding; where HDF5 reads a block to pick rows, of the whole block."""
+        """Bytes of all rows read so far, as they lie in the file; a block that HDF5 reads to pick rows counts whole."""
         return self._open_reader.bytes_read
 
     @cached_property
@@ -108,6 +110,11 @@ class Store:
             raise damaged(self.path) from None
         return tuple(int(z) for z in np.flatnonzero(found) if z)
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(N,) atoms of each structure; the first use reads ``n_atoms`` of the whole file."""
+        return np.concatenate([*self._open_reader.blocks("n_atoms")])
+
     @property
     def _open_reader(self) -> RowReader:
         if self._reader is None:
@@ -128,7 +135,10 @@ class Store:
         return to_structures(self.read_columns(indices), self._factors, self._extra)
 
     def read_columns(self, indices: Sequence[int] | np.ndarray | slice) -> dict[str, np.ndarray]:
-        """The rows (b, ...) of every dataset that is read, as stored, with the checks of :meth:`read`."""
+        """The rows (b, ...) of every dataset that is read, as stored, with the checks of :meth:`read`.
+
+        Where the file has no padding, rows end after the largest of these structures, or a few atoms later.
+        """
         rows, reader = self._row_numbers(indices), self._open_reader
         try:
             values = reader.read(rows)
@@ -150,7 +160,7 @@ class Store:
             raise IndexError(f"{self.path}: integers from 0 to {len(self) - 1} are expected, not {least} to {most}")
         return np.where(rows < 0, rows + len(self), rows) if least < 0 else rows
 
-    def _check_rows(self, rows: np.ndarray, values: dict[str, np.ndarray]) -> None:
+    def _check_rows(self, rows: np.ndarray, values: Mapping[str, np.ndarray]) -> None:
         """What the writer wrote is finite and fits; so a right checksum tells as much."""
         is_wrong = self._checksums(rows, values) != values["checksum"]
         if not is_wrong.any():

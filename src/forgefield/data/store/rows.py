@@ -10,11 +10,13 @@ from collections.abc import Iterator
 import h5py
 import numpy as np
 
+from forgefield.data.store.packed import FIRST, PACKED, PER_ATOM, holder, shape_of, width_for
+
 Column = np.ndarray | h5py.Dataset
 
 
 class RowReader:
-    """Rows of the datasets ``keys`` at the root of a file open for reading.
+    """Rows of the datasets ``keys`` at the root of a file open for reading, ``n_atoms`` among them.
 
     Attributes:
         bytes_read: bytes of all rows read so far; where a block of rows is read to pick some, of the whole block.
@@ -25,16 +27,23 @@ class RowReader:
 
     def __init__(self, file: h5py.File, keys: list[str]) -> None:
         self.bytes_read = 0
-        content = _mapped(file)
-        self._columns: dict[str, Column] = {key: _column(file[key], content) for key in keys}
+        content, packed = _mapped(file), PER_ATOM if PACKED in file else ()
+        self._columns: dict[str, Column] = {key: _column(file[key], content) for key in keys if key not in packed}
+        self._packed: dict[str, Column] = {key: _column(holder(file, key), content) for key in keys if key in packed}
+        self._first_atom = _column(file[PACKED][FIRST], content) if packed else None
+        self._max_atoms = shape_of(file)[1]
 
     def read(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Every column's values (b, ...), as stored, at the row numbers (b,) from 0, in any order."""
-        return {key: self._read(column, rows) for key, column in self._columns.items()}
+        """Every column's values (b, ...), as stored, at the row numbers (b,) from 0, in any order.
+
+        Of a packed store, those of atoms are padded to the largest of these structures or a little more.
+        """
+        values = {key: self._read(column, rows) for key, column in self._columns.items()}
+        return values | self._read_packed(rows, values["n_atoms"]) if self._packed else values
 
     def blocks(self, key: str, block_bytes: int = 2**20) -> Iterator[np.ndarray]:
-        """All values of a column in blocks of rows."""
-        column = self._columns[key]
+        """All values of a column, without padding where it is packed, in blocks."""
+        column = self._packed[key] if key in self._packed else self._columns[key]
         step = max(1, block_bytes * len(column) // max(1, column.nbytes))
         for start in range(0, len(column), step):
             yield self._counted(column[start : start + step])
@@ -51,9 +60,32 @@ class RowReader:
             return self._counted(column[first:last])[rows - first]
         return self._counted(column[unique])[inverse]
 
+    def _read_packed(self, rows: np.ndarray, n_atoms: np.ndarray) -> dict[str, np.ndarray]:
+        # whatever damage has made of these numbers, some row is read, and its checksum tells
+        sizes = np.clip(n_atoms, 0, self._max_atoms)
+        first = np.clip(self._read(self._first_atom, rows), 0, len(self._packed["species"]) - sizes)
+        found, width, n_atoms = {}, width_for(sizes, self._max_atoms), int(sizes.sum())
+        for key, column in self._packed.items():
+            found[key] = np.zeros((len(rows), width, *column.shape[1:]), column.dtype)
+            _copy_stretches(column, first, sizes, found[key])
+            self.bytes_read += n_atoms * column.nbytes // max(1, len(column))
+        return found
+
     def _counted(self, values: np.ndarray) -> np.ndarray:
         self.bytes_read += values.nbytes
         return values
+
+
+def _copy_stretches(column: Column, first: np.ndarray, sizes: np.ndarray, rows: np.ndarray) -> None:
+    """Put so many values of a column, from each first one on, at the beginning of each row (b, width, ...)."""
+    if isinstance(column, np.ndarray) and rows.size:  # bytes are copied in two thirds of the time of arrays
+        source, target, size = memoryview(column).cast("B"), memoryview(rows).cast("B"), rows[0, 0].nbytes
+        starts, places = (size * first).tolist(), (size * rows.shape[1] * np.arange(len(rows))).tolist()
+        for start, place, length in zip(starts, places, (size * sizes).tolist(), strict=True):
+            target[place : place + length] = source[start : start + length]
+    else:
+        for row, start, size in zip(rows, first.tolist(), sizes.tolist(), strict=True):
+            row[:size] = column[start : start + size]
 
 
 def _mapped(file: h5py.File) -> mmap.mmap | None:

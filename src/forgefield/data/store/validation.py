@@ -10,6 +10,7 @@ from ase.data import chemical_symbols
 
 from forgefield.data.store.layout import FORMAT_VERSION, columns
 from forgefield.data.store.opening import AGAIN, DAMAGES, damaged, open_file
+from forgefield.data.store.packed import FIRST, PACKED, holder, padded
 from forgefield.data.store.reader import Store
 from forgefield.errors import UserError
 
@@ -34,7 +35,7 @@ def validate_store(path: Path) -> dict[str, Any]:
         for start in range(0, len(store), step):
             rows = np.arange(start, min(start + step, len(store)))
             values = store.read_columns(rows)
-            _check_rows(path, rows, values, _mask(path, file, rows))
+            _check_rows(path, rows, values, _mask(path, file, rows, values["n_atoms"], values["R"].shape[1]))
             sizes.append(values["n_atoms"])
             for label, key in WEIGHTS.items():
                 labels[label] += int(np.count_nonzero(values[key])) if key in values else 0
@@ -52,18 +53,23 @@ def validate_store(path: Path) -> dict[str, Any]:
 
 
 def _check_types(path: Path, file: h5py.File, has_virial: bool) -> None:
-    floating = file["R"].dtype
+    floating = holder(file, "R").dtype
     if floating not in (np.float64, np.float32):
         raise UserError(f"{path}: dataset R is of type {floating}, expected float64 or float32; {AGAIN}")
-    for key, column in columns(file["species"].shape[1], has_virial).items():
+    for key, column in columns(0, has_virial).items():
         expected = np.dtype(column.dtype or floating)
-        if file[key].dtype != expected:
-            raise UserError(f"{path}: dataset {key} is of type {file[key].dtype}, expected {expected}; {AGAIN}")
+        if (found := holder(file, key).dtype) != expected:
+            raise UserError(f"{path}: dataset {key} is of type {found}, expected {expected}; {AGAIN}")
 
 
-def _mask(path: Path, file: h5py.File, rows: np.ndarray) -> np.ndarray:
+def _mask(path: Path, file: h5py.File, rows: np.ndarray, sizes: np.ndarray, width: int) -> np.ndarray:
+    """(b, width) what is said to be an atom; that of a packed store has nothing but atoms."""
+    start, end = int(rows[0]), int(rows[-1]) + 1
     try:
-        return file["mask"][rows[0] : rows[-1] + 1]
+        if PACKED not in file:
+            return file["mask"][start:end]
+        first = int(file[PACKED][FIRST][start])
+        return padded(file[PACKED]["mask"][first : first + int(sizes.sum())], sizes, width)
     except DAMAGES:
         raise damaged(path) from None
 

@@ -11,6 +11,7 @@ import numpy as np
 import forgefield
 from forgefield.data.store.checksums import RowChecksums, attributes_digest
 from forgefield.data.store.layout import DIGEST, FORMAT_VERSION, columns
+from forgefield.data.store.packed import PER_ATOM, create_packed, padded, width_for
 from forgefield.data.structures import Structure
 from forgefield.errors import MachineError
 from forgefield.files import atomic_file
@@ -32,6 +33,8 @@ class StoreWriter:
         dtype: float64 or float32, of positions, forces, cells and virials.
         has_virial: whether to store virials.
         attributes: further root attributes, such as source, source_sha256 and split.
+        packed_sizes: (N,) atoms of each structure that will be appended, to store them without padding; equal ones
+            should follow each other. None pads all to the largest.
 
     Raises:
         MachineError: the disk refuses to take the data.
@@ -48,11 +51,13 @@ class StoreWriter:
         dtype: np.dtype | type | str,
         has_virial: bool,
         attributes: Mapping[str, str],
+        packed_sizes: np.ndarray | None = None,
     ):
         self.path = Path(path)
         self._n, self._max_atoms, self._units = n_structures, max_atoms, units
         self._dtype, self._has_virial, self._attributes = np.dtype(dtype), has_virial, attributes
-        self._written = 0
+        self._packed_sizes = packed_sizes
+        self._written = self._atoms_written = 0
 
     def __enter__(self) -> "StoreWriter":
         with _disk_faults(self.path), ExitStack() as stack:
@@ -73,12 +78,17 @@ class StoreWriter:
     def _create(self) -> None:
         allocation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         allocation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        layout = columns(self._max_atoms, self._has_virial)
+        types = {key: np.dtype(column.dtype or self._dtype) for key, column in layout.items()}
         self._datasets = {}  # kept open, since a dataset that is closed by going out of use hides a failed write
-        for key, column in columns(self._max_atoms, self._has_virial).items():
-            dtype = np.dtype(column.dtype or self._dtype)
-            self._datasets[key] = self._file.create_dataset(key, (self._n, *column.tail), dtype, dcpl=allocation)
-        kinds = {key: (d.shape[1:], d.dtype) for key, d in self._datasets.items() if key not in ("mask", "checksum")}
-        self._checksums = RowChecksums(kinds)
+        if self._packed_sizes is not None:
+            self._datasets |= create_packed(self._file, self._packed_sizes, types, allocation)
+        for key, column in layout.items():
+            if key not in self._datasets:
+                shape = (self._n, *column.tail)
+                self._datasets[key] = self._file.create_dataset(key, shape, types[key], dcpl=allocation)
+        summed = [key for key in layout if key not in ("mask", "checksum")]
+        self._checksums = RowChecksums({key: (layout[key].tail, types[key]) for key in summed})
         own = {
             "forgefield_format": FORMAT_VERSION,
             "units": self._units.to_json(),
@@ -101,23 +111,38 @@ class StoreWriter:
         values_of = {key: np.asarray(values, self._datasets[key].dtype) for key, values in values_of.items()}
         if lost := [key for key, values in values_of.items() if not np.isfinite(values).all()]:
             raise ValueError(f"{self.path}: numbers in {', '.join(lost)} that are not finite")
-        values_of["checksum"] = self._checksums(np.arange(rows.start, rows.stop), values_of)
+        padded_of = self._padded(values_of)
+        checksum = self._checksums(np.arange(rows.start, rows.stop), padded_of)
+        if self._packed_sizes is None:
+            values_of, atoms = padded_of, rows
+        else:
+            atoms = slice(self._atoms_written, self._atoms_written + len(values_of["R"]))
         with _disk_faults(self.path, self._temporary):
-            for key, values in values_of.items():
-                self._datasets[key][rows] = values
+            for key, values in {**values_of, "checksum": checksum}.items():
+                self._datasets[key][atoms if key in PER_ATOM else rows] = values
             self._file.flush()
-        self._written += len(structures)
+        self._written, self._atoms_written = rows.stop, atoms.stop
+
+    def _padded(self, values_of: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Columns whose rows are structures, those of atoms padded to A, or to what a checksum needs."""
+        sizes, width = values_of["n_atoms"], self._max_atoms
+        if self._packed_sizes is not None:
+            if not np.array_equal(sizes, self._packed_sizes[self._written : self._written + len(sizes)]):
+                raise ValueError(f"{self.path}: structures of other sizes than packed_sizes")
+            width = width_for(sizes, width)
+        return {key: padded(v, sizes, width) if key in PER_ATOM else v for key, v in values_of.items()}
 
     def _values(self, structures: Sequence[Structure]) -> dict[str, np.ndarray]:
-        b, a = len(structures), self._max_atoms
+        """The columns of these structures in the file's units, those of atoms without padding."""
         factors = Units().factors(self._units)  # from eV and Å
         sizes = np.array([len(s) for s in structures])
+        forces = [np.zeros((len(s), 3)) if s.forces is None else s.forces for s in structures]
         values = {
-            "R": np.zeros((b, a, 3)),
-            "F": np.zeros((b, a, 3)),
-            "species": np.zeros((b, a), np.uint8),
-            "mask": np.arange(a) < sizes[:, None],
-            "U": np.array([0.0 if s.energy is None else s.energy * factors.energy for s in structures]),
+            "R": np.concatenate([s.positions for s in structures]) * factors.length,
+            "F": np.concatenate(forces) * factors.forces,
+            "species": np.concatenate([s.numbers for s in structures]),
+            "mask": np.ones(sizes.sum(), bool),
+            "U": np.array([0.0 if s.energy is None else s.energy for s in structures]) * factors.energy,
             "U_weight": np.array([0.0 if s.energy is None else s.energy_weight for s in structures]),
             "F_weight": np.array([0.0 if s.forces is None else s.forces_weight for s in structures]),
             "box": np.array([s.cell for s in structures]) * factors.length,
@@ -125,13 +150,6 @@ class StoreWriter:
             "n_atoms": sizes,
             "source_index": np.array([s.source_index for s in structures]),
         }
-        for i, s in enumerate(structures):
-            values["species"][i, : len(s)] = s.numbers
-            values["R"][i, : len(s)] = s.positions
-            if s.forces is not None:
-                values["F"][i, : len(s)] = s.forces
-        values["R"] *= factors.length
-        values["F"] *= factors.forces
         if self._has_virial:
             zero = np.zeros((3, 3))
             virials = [zero if s.virial is None else s.virial for s in structures]

@@ -39,6 +39,9 @@ class TorchBatches:
         predicted = self._model(graph, self.wanted == "virial")
         return [Computed(*(None if x is None else _float64(x) for x in predicted))]
 
+    def forget_sizes(self) -> None:
+        """Nothing to do: each batch has its own size."""
+
 
 def _quickly_built(potential: Potential) -> AbstractContextManager[None]:
     if potential.architecture != "mace":
