@@ -141,7 +141,7 @@ class Predictor:
 
     def forget_sizes(self) -> None:
         """Round what follows as if nothing had been predicted before, and keep what was compiled."""
-        self._compute.forget_sizes()
+        self._function.forget_sizes()
 
     def groups(self, structures: Iterable[Structure]) -> Iterator[Group]:
         """Consecutive structures with their pairs, as many as fit one batch."""
