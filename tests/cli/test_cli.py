@@ -136,7 +136,8 @@ def usage_mistakes():
     """Arguments and the word that the message names, for every verb and each of its options and arguments."""
     for verb, command in get_command(app).commands.items():
         options = [p for p in command.params if p.param_type_name == "option"]
-        everything = [w for p in command.params if p.required for w in (p.opts[:1] if p in options else []) + ["x"]]
+        needed = [p for p in command.params if p.required or (p not in options and p.nargs == 1)]
+        everything = [w for p in needed for w in (p.opts[:1] if p in options else []) + ["x"]]
         yield [verb, *everything, "--nonsense"], "--nonsense"
         if not any(p.nargs == -1 for p in command.params):
             yield [verb, *everything, "additional"], "additional"
