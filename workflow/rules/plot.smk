@@ -24,7 +24,9 @@ rule plot:
             subcategory="{run}",
         ),
         report(
-            expand("results/runs/{{run}}/error_by_element.{picture}", picture=PICTURES),
+            expand(
+                "results/runs/{{run}}/error_by_element.{picture}", picture=PICTURES
+            ),
             caption="../report/error_by_element.rst",
             category="Errors",
             subcategory="{run}",
