@@ -18,6 +18,7 @@ from typing import Any
 import ase.io
 import h5py
 import numpy as np
+import torch
 import yaml
 from fabric_programs import START, Training, write_data, write_start
 from report import measured_on, publish, ratio, table, update_page
@@ -92,6 +93,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> str:
         run = {f"{split}_path": f"{split}.extxyz" for split in ("train", "valid", "test")}
         model = {"foundation": f"../{START}", "sha256": ""}
         if size == "many":
+            torch.set_default_dtype(torch.float64)  # that of the weights, which mace_eval_configs does not convert
             write_start(training, elements, folder)
         model["sha256"] = sha256_of(folder / START)
         settings = {"batch": 2, "eval_batch": options.batch}

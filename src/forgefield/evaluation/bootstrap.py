@@ -19,13 +19,17 @@ def draws(n: int) -> np.ndarray:
     return generator.multinomial(blocks, np.full(blocks, 1.0 / blocks), RESAMPLES).astype(float)
 
 
-def intervals(sums: ErrorSums, drawn: np.ndarray, part: int) -> tuple[list[float] | None, list[float] | None]:
-    """Low and high of the mean absolute and of the root mean square error of a part, or None for want of blocks."""
-    if np.count_nonzero(sums.n[part]) < 2:
-        return None, None
-    n, absolute, squared = (drawn @ values[part] for values in (sums.n, sums.absolute, sums.squared))
-    drawn_any = n > 0
-    means = (absolute[drawn_any] / n[drawn_any], np.sqrt(squared[drawn_any] / n[drawn_any]))
-    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    mae, rmse = (np.quantile(values, ends).tolist() for values in means)
-    return mae, rmse
+def intervals(sums: ErrorSums, drawn: np.ndarray) -> list[tuple[list[float] | None, list[float] | None]]:
+    """Low and high of the mean absolute and of the root mean square error of each part; None for want of blocks."""
+    parts = len(sums.n)
+    resampled = drawn @ np.concatenate([sums.n, sums.absolute, sums.squared]).T
+    n, absolute, squared = (resampled[:, i * parts : (i + 1) * parts] for i in range(3))
+    # a resample without any value of a part says nothing of it
+    with np.errstate(invalid="ignore"):
+        means = absolute / n, np.sqrt(squared / n)
+    enough = np.count_nonzero(sums.n, axis=1) > 1
+    return [tuple(_ends(of_all[:, i]) for of_all in means) if enough[i] else (None, None) for i in range(parts)]
+
+
+def _ends(values: np.ndarray) -> list[float]:
+    return np.quantile(values[~np.isnan(values)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()

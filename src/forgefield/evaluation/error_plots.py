@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from forgefield.evaluation.metrics_file import Part
-from forgefield.evaluation.style import COLUMN, GREY, VARIANTS
+from forgefield.evaluation.style import COLUMN, GREY, VARIANTS, plain_logarithm
 from forgefield.evaluation.values import read_chunks
 
 MOST_ELEMENTS, RANGES = 16, 12
@@ -40,7 +40,7 @@ def element_figure(elements: Mapping[str, Part], variants: Sequence[str]) -> Fig
 
 def magnitude_figure(predictions: Path, variants: Sequence[str]) -> Figure:
     """The MAE of force components over the magnitude of the reference force, in ranges of as many atoms."""
-    figure = Figure(figsize=(COLUMN, 2.7), layout="constrained")
+    figure = Figure(figsize=(COLUMN, 3.0), layout="constrained")
     axes = figure.subplots()
     for variant in variants:
         name, color = VARIANTS[variant]
@@ -53,7 +53,10 @@ def magnitude_figure(predictions: Path, variants: Sequence[str]) -> Figure:
     ends = np.array(axes.get_xlim())
     axes.plot(ends, 100 * ends, color=GREY, linewidth=0.8, linestyle="--", label="10 % of the force", zorder=0)
     axes.set_xlim(ends)
-    axes.legend(handlelength=1.4)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            plain_logarithm(axis)
+    figure.legend(loc="outside upper center", ncols=len(variants), handlelength=1.4)
     return figure
 
 

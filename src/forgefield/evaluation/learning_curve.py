@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from forgefield.errors import UserError
-from forgefield.evaluation.style import BLUE, COLUMN, ORANGE
+from forgefield.evaluation.style import BLUE, COLUMN, ORANGE, plain_logarithm
 
 LOSSES = {"train_loss": ("training", ORANGE), "valid_loss": ("validation", BLUE)}
 ERRORS = {
@@ -28,8 +28,18 @@ def learning_curve_figure(history: Path) -> Figure:
     best = _best(columns)
     _draw(loss, columns, LOSSES, best)
     loss.set_ylabel("loss")
+    star = {"color": "w", "marker": "*", "markersize": 9, "markeredgecolor": "0.1"}
+    loss.plot([], [], **star, label=f"best epoch: {columns['epoch'][best]:.0f}")
     _draw(error, columns, ERRORS, best)
     error.set(xlabel="epoch", ylabel="validation MAE")
+    for axes in (loss, error):
+        if not axes.lines:
+            axes.text(0.5, 0.5, "no validation data", transform=axes.transAxes, ha="center")
+            continue
+        plain_logarithm(axes.yaxis)
+        axes.set_title(" ")  # room for the legend, which may be wider than the axes
+        place = {"loc": "lower right", "bbox_to_anchor": (1.04, 0.97), "ncols": 3}
+        axes.legend(**place, handlelength=1.2, handletextpad=0.4, columnspacing=1.2).set_in_layout(False)
     error.xaxis.get_major_locator().set_params(integer=True)
     return figure
 
@@ -61,7 +71,5 @@ def _draw(axes: Axes, columns: dict[str, np.ndarray], lines: dict[str, tuple[str
         if np.isfinite(columns[name]).any():
             axes.plot(epoch, columns[name], color=color, label=label, marker=marker, markersize=4)
             axes.plot(epoch[best], columns[name][best], color=color, marker="*", markersize=9, markeredgecolor="0.1")
-    axes.set_yscale("log")
     if axes.lines:
-        axes.plot([], [], color="w", marker="*", markersize=9, markeredgecolor="0.1", label=f"best: {epoch[best]:.0f}")
-        axes.legend(handlelength=1.4)
+        axes.set_yscale("log")

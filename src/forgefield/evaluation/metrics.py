@@ -3,7 +3,7 @@
 Energies of all structures are in memory, everything else is streamed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,19 +95,25 @@ class VariantErrors:
             median, p95 = self._quantiles[quantity].result() or (None, None)
             squares = self._spread[quantity].squares
             r2 = 1.0 - float(sums.squared.sum()) / squares if squares > 0 else None
-            found[quantity] = _errors(sums, 0, drawn) | {"r2": r2, "median": median, "p95": p95}
+            (errors,) = _errors(sums, drawn)
+            found[quantity] = errors | {"r2": r2, "median": median, "p95": p95}
         return found
 
-    def part(self, way: str, number: int, drawn: np.ndarray) -> dict[str, dict[str, Any]]:
-        """Errors over one part by quantity."""
-        return {quantity: _errors(sums, number, drawn) for quantity, sums in self._sums[way].items()}
+    def parts(self, way: str, drawn: np.ndarray) -> list[dict[str, dict[str, Any]]]:
+        """Errors over the parts by quantity."""
+        by_quantity = {quantity: _errors(sums, drawn) for quantity, sums in self._sums[way].items()}
+        return [dict(zip(by_quantity, of_part, strict=True)) for of_part in zip(*by_quantity.values(), strict=True)]
 
 
-def _errors(sums: ErrorSums, part: int, drawn: np.ndarray) -> dict[str, Any]:
+def _errors(sums: ErrorSums, drawn: np.ndarray) -> list[dict[str, Any]]:
+    """Of each part."""
+    return [_errors_of_part(sums, part, *found) for part, found in enumerate(intervals(sums, drawn))]
+
+
+def _errors_of_part(sums: ErrorSums, part: int, mae: list[float] | None, rmse: list[float] | None) -> dict[str, Any]:
     n, absent = int(sums.n[part].sum()), int(sums.absent[part])
     if not n:
         return {"n": 0, "absent": absent} | dict.fromkeys(["mae", "rmse", "max", "mae_interval", "rmse_interval"])
-    mae, rmse = intervals(sums, drawn, part)
     return {
         "n": n,
         "absent": absent,
@@ -133,12 +139,12 @@ def compute_metrics(predictions: Path, variants: Sequence[str], stress: bool) ->
 def _parts(
     way: str, partition: Partition, found: Mapping[str, VariantErrors], drawn: np.ndarray
 ) -> dict[str, dict[str, Any]]:
-    numbers: Iterable[tuple[int, str]] = enumerate(partition.labels)
+    errors = {variant: of_variant.parts(way, drawn) for variant, of_variant in found.items()}
     return {
         label: {
             "structures": int(partition.structures[i]),
             "atoms": int(partition.atoms[i]),
-            "errors": {variant: errors.part(way, i, drawn) for variant, errors in found.items()},
+            "errors": {variant: of_parts[i] for variant, of_parts in errors.items()},
         }
-        for i, label in numbers
+        for i, label in enumerate(partition.labels)
     }

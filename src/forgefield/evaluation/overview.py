@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ase.data import chemical_symbols
@@ -13,13 +14,18 @@ from forgefield.data.store import Store
 from forgefield.evaluation.baseline import composition_fit
 from forgefield.evaluation.compositions import Compositions
 from forgefield.evaluation.predictions import real_atoms
-from forgefield.evaluation.style import BLUE, GREEN, ORANGE, WIDE
+from forgefield.evaluation.style import BLUE, GREEN, ORANGE, WIDE, plain_logarithm
 from forgefield.units import Units
 
-SPLITS = {"train": BLUE, "valid": ORANGE, "test": GREEN}
+# told apart also where they are on top of one another
+LOOKS: dict[str, dict[str, Any]] = {
+    "train": {"color": BLUE, "fill": True, "alpha": 0.35},
+    "valid": {"color": ORANGE},
+    "test": {"color": GREEN, "linestyle": (0, (3, 1.5))},
+}
 ROWS, BINS, MOST_ELEMENTS = 512, 40, 14
 # of force magnitudes, eV/Å
-FORCES = np.geomspace(1e-3, 1e3, 121)
+FORCES = np.geomspace(1e-3, 1e3, 61)
 
 
 @dataclass
@@ -42,7 +48,7 @@ class Overview:
 def overview_figure(data: Path) -> Figure:
     """Four panels from the stores of a directory."""
     known = Compositions()
-    splits = {split: read_overview(data / f"{split}.h5", known) for split in SPLITS if (data / f"{split}.h5").exists()}
+    splits = {split: read_overview(data / f"{split}.h5", known) for split in LOOKS if (data / f"{split}.h5").exists()}
     splits = {split: found for split, found in splits.items() if len(found.n_atoms)}
     figure = Figure(figsize=(WIDE, 4.2), layout="constrained")
     (sizes, elements), (energies, forces) = figure.subplots(2, 2)
@@ -83,7 +89,7 @@ def _draw_sizes(axes: Axes, splits: Mapping[str, Overview]) -> None:
     for name, split in splits.items():
         counts = np.histogram(split.n_atoms, edges)[0] / len(split.n_atoms)
         label = f"{name} ({len(split.n_atoms):,})"
-        axes.stairs(100 * counts, edges, color=SPLITS[name], label=label)
+        axes.stairs(100 * counts, edges, **LOOKS[name], label=label)
     axes.set(xlabel="atoms", ylabel="structures (%)", ylim=(0, None), xlim=(edges[0] - step, edges[-1] + step))
     axes.locator_params(axis="x", integer=True, nbins=6)
 
@@ -96,7 +102,7 @@ def _draw_elements(axes: Axes, splits: Mapping[str, Overview], counts: np.ndarra
     for i, (name, of_split) in enumerate(atoms.items()):
         share = 100 * of_split[shown] / of_split.sum()
         place = np.arange(len(shown)) + (i - (len(splits) - 1) / 2) * width
-        axes.bar(place, share, width, color=SPLITS[name])
+        axes.bar(place, share, width, color=LOOKS[name]["color"], alpha=LOOKS[name].get("alpha"))
     axes.set_xticks(np.arange(len(shown)), [chemical_symbols[z] for z in shown])
     axes.set(xlabel="element", ylabel="atoms (%)")
 
@@ -110,9 +116,10 @@ def _draw_energies(axes: Axes, splits: Mapping[str, Overview], counts: np.ndarra
     if not any(v.size for v in values.values()):
         axes.text(0.5, 0.5, "no energies", transform=axes.transAxes, ha="center")
         return
-    edges = np.histogram_bin_edges(np.concatenate([*values.values()]), BINS)
+    bins = min(BINS, 2 * int(min(v.size for v in values.values()) ** 0.5) + 3)
+    edges = np.histogram_bin_edges(np.concatenate([*values.values()]), bins)
     for name, of_split in values.items():
-        axes.stairs(100 * np.histogram(of_split, edges)[0] / max(of_split.size, 1), edges, color=SPLITS[name])
+        axes.stairs(100 * np.histogram(of_split, edges)[0] / max(of_split.size, 1), edges, **LOOKS[name])
     what = "composition fit" if len(counts) > 1 else "training mean"
     axes.set(xlabel=f"energy − {what}\n(meV/atom)", ylabel="structures (%)", ylim=(0, None))
 
@@ -120,7 +127,8 @@ def _draw_energies(axes: Axes, splits: Mapping[str, Overview], counts: np.ndarra
 def _draw_forces(axes: Axes, splits: Mapping[str, Overview]) -> None:
     filled = np.flatnonzero(sum(split.forces for split in splits.values()))
     for name, split in splits.items():
-        axes.stairs(100 * split.forces / max(split.forces.sum(), 1), FORCES, color=SPLITS[name])
+        axes.stairs(100 * split.forces / max(split.forces.sum(), 1), FORCES, **LOOKS[name])
     if len(filled):
         axes.set_xlim(FORCES[filled[0]] / 1.2, FORCES[filled[-1] + 1] * 1.2)
     axes.set(xscale="log", xlabel="magnitude of the force\n(eV/Å)", ylabel="atoms (%)", ylim=(0, None))
+    plain_logarithm(axes.xaxis)

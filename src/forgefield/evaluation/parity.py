@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
-from forgefield.evaluation.metrics_file import WholeErrors
+from forgefield.evaluation.errors import WholeErrors
 from forgefield.evaluation.parity_values import ParityValues, Quantity
 from forgefield.evaluation.style import COLUMN, VARIANTS, WIDE
 
@@ -20,7 +20,7 @@ NEARBY = 9
 DENSE = 2000
 """More values than this are colored by how many are near."""
 ERROR_BINS, ERROR_RANGE = 80, 4.0
-"""Bins of the histogram of errors, and how many times the largest RMSE it reaches to both sides."""
+"""Bins of the histogram of errors of many values, and how many times the largest RMSE it reaches to both sides."""
 
 
 def parity_figure(
@@ -44,15 +44,17 @@ def parity_figure(
     low, high = _common_range(values, variants)
     edges = np.linspace(low, high, BINS + 1)
     counts = {variant: _histogram(values, variant, edges) for variant in variants}
-    figure = Figure(figsize=(WIDE if len(variants) > 1 else COLUMN, 4.1), layout="constrained")
-    top, bottom = figure.subfigures(2, 1, height_ratios=(2.9, 1.2))
+    dense = max(errors[variant].n for variant in variants) > DENSE
+    heights = (2.55 if dense else 2.85, 1.35)
+    figure = Figure(figsize=(WIDE if len(variants) > 1 else COLUMN, sum(heights)), layout="constrained")
+    top, bottom = figure.subfigures(2, 1, height_ratios=heights)
     panels = top.subplots(1, len(variants), sharex=True, sharey=True, squeeze=False)[0]
-    points = _draw_points(panels, edges, counts)
+    points = _draw_points(panels, edges, counts, dense)
     for axes, variant in zip(panels, variants, strict=True):
-        _decorate(axes, quantity, VARIANTS[variant][0], errors[variant], (low, high))
+        _decorate(axes, quantity, VARIANTS[variant][0], errors[variant], (low, high), values.spread(variant))
     panels[0].set_ylabel(f"predicted {values.label}\n({quantity.unit})")
     top.supxlabel(f"reference {values.label} ({quantity.unit})", fontsize="medium")
-    if points is not None:
+    if dense:
         top.colorbar(points, ax=panels, label="values nearby", aspect=25, pad=0.02)
     _draw_errors(bottom.subplots(), values, quantity, errors)
     return figure
@@ -74,13 +76,11 @@ def _histogram(values: ParityValues, variant: str, edges: np.ndarray) -> np.ndar
     return sum(np.histogram2d(*pair, bins=(edges, edges))[0] for pair in values.of(variant))
 
 
-def _draw_points(panels: Sequence[Axes], edges: np.ndarray, counts: Mapping[str, np.ndarray]) -> PathCollection | None:
-    """One point per occupied grid cell, which is narrower than the point, so that any number of values can be drawn.
-
-    Where they are dense, what is returned explains the colors.
-    """
-    centers, points = (edges[1:] + edges[:-1]) / 2, None
-    dense = max(count.sum() for count in counts.values()) > DENSE
+def _draw_points(
+    panels: Sequence[Axes], edges: np.ndarray, counts: Mapping[str, np.ndarray], dense: bool
+) -> PathCollection:
+    """One point per occupied grid cell, which is narrower than the point, so that any number of values can be drawn."""
+    centers = (edges[1:] + edges[:-1]) / 2
     densities = [uniform_filter(count, NEARBY, mode="constant") * NEARBY**2 for count in counts.values()]
     norm = LogNorm(1, max(10, *(density.max() for density in densities)))
     for axes, (variant, count), density in zip(panels, counts.items(), densities, strict=True):
@@ -89,30 +89,40 @@ def _draw_points(panels: Sequence[Axes], edges: np.ndarray, counts: Mapping[str,
         x, y = x[order], y[order]
         look = {"c": density[x, y], "norm": norm, "cmap": "viridis"} if dense else {"c": VARIANTS[variant][1]}
         size = {"s": 4 if dense else 9, "linewidths": 0, "rasterized": True, "zorder": 2}
+        size |= {} if dense else {"alpha": 0.6}
         points = axes.scatter(centers[x], centers[y], **look, **size)
-    return points if dense else None
+    return points
 
 
-def _decorate(axes: Axes, quantity: Quantity, title: str, errors: WholeErrors, limits: tuple[float, float]) -> None:
+def _decorate(
+    axes: Axes, quantity: Quantity, title: str, errors: WholeErrors, limits: tuple[float, float], spread: float
+) -> None:
     axes.plot(limits, limits, color="0.35", linewidth=0.8, zorder=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal", title=title)
     axes.locator_params(nbins=4)
-    r2 = "–" if errors.r2 is None else f"{errors.r2:.4f}"
-    text = f"N = {errors.n:,}\nMAE {1000 * errors.mae:.3g}\nRMSE {1000 * errors.rmse:.3g}\n{quantity.small}\nR² {r2}"
-    axes.text(0.04, 0.97, text, transform=axes.transAxes, va="top", fontsize=8, linespacing=1.25)
+    # of what is shown, without what the composition tells of energies
+    r2 = f"{1 - errors.n * errors.rmse**2 / spread:.4f}" if spread > 0 else "–"
+    unit = quantity.small
+    text = {"fontsize": 7.5, "linespacing": 1.2, "transform": axes.transAxes}
+    errors_in_words = f"MAE {1000 * errors.mae:.3g} {unit}\nRMSE {1000 * errors.rmse:.3g} {unit}"
+    # the two corners that the line does not cross
+    axes.text(0.04, 0.97, errors_in_words, va="top", **text)
+    axes.text(0.97, 0.03, f"N = {errors.n:,}\nR² {r2}", ha="right", va="bottom", **text)
 
 
 def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, WholeErrors]) -> None:
     """Histograms of the errors of all variants over one another, in thousandths of the unit."""
     reach = 1000 * min(max(e.max for e in errors.values()), ERROR_RANGE * max(e.rmse for e in errors.values())) or 1.0
-    edges = np.linspace(-reach, reach, ERROR_BINS + 1)
+    bins = min(ERROR_BINS, 2 * int(next(iter(errors.values())).n ** 0.5) + 3)
+    edges = np.linspace(-reach, reach, bins + 1)
     for variant in errors:
         name, color = VARIANTS[variant]
         pairs = values.of(variant)
         counts = sum(np.histogram(1000 * (predicted - reference), edges)[0] for reference, predicted in pairs)
         axes.stairs(counts, edges, fill=True, color=color, alpha=0.25)
         axes.stairs(counts, edges, color=color, label=name)
-    axes.axvline(0.0, color="0.35", linewidth=0.8, zorder=0)
-    axes.set(xlabel=f"error ({quantity.small})", ylabel="values", yscale="log", xlim=(-reach, reach))
-    axes.set_ylim(bottom=0.7)
-    axes.legend(loc="upper right", handlelength=1.2)
+    axes.axvline(0.0, ymax=0.7, color="0.35", linewidth=0.8, zorder=0)
+    axes.set(xlabel=f"error ({quantity.small})", ylabel="number", yscale="log", xlim=(-reach, reach))
+    low, high = 0.7, axes.get_ylim()[1]
+    axes.set_ylim(low, high * (high / low) ** 0.5)  # room for the legend
+    axes.legend(loc="upper center", ncols=len(errors), handlelength=1.2)

@@ -11,6 +11,7 @@ from forgefield.evaluation.baseline import composition_fit
 from forgefield.evaluation.metrics_file import AGAIN
 from forgefield.evaluation.partition import read_contents
 from forgefield.evaluation.predictions import read_rows, real_atoms
+from forgefield.evaluation.sums import Spread
 from forgefield.evaluation.values import read_energies
 
 Values = tuple[np.ndarray, np.ndarray]
@@ -81,6 +82,13 @@ class ParityValues:
             reference, predicted = values
             present = ~np.isnan(reference)
             yield reference[present], predicted[present]
+
+    def spread(self, variant: str) -> float:
+        """The squared deviations of the references from their mean."""
+        found = Spread()
+        for reference, _ in self.of(variant):
+            found.add(reference)
+        return found.squares
 
     def check(self, variant: str, n: int) -> None:
         """Are there ``n`` values, all finite? What is drawn from others would be wrong, or nothing.

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.files import atomic_file
@@ -29,6 +31,15 @@ VARIANTS = {
     "trained": ("from scratch", BLUE),
 }
 """Words and color of each variant of the model."""
+
+
+def plain_logarithm(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers: 1, 2, 5 of each decade, or 1 where there are many."""
+    low, high = axis.get_view_interval()
+    subs = (1.0, 2.0, 5.0) if high < 100 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, stem: Path, config: PlotsConfig) -> list[Path]:
