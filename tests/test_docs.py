@@ -21,6 +21,7 @@ from forgefield.config import load_config
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+IN_ORDER = [line for line in (ROOT / "docs/quick_start.md").read_text().splitlines() if line.startswith("forgefield ")]
 TRAINED = "results/runs/glycolaldehyde-hcno-gfn2-jax/model"
 
 
@@ -32,7 +33,12 @@ def commands(program: str) -> list[str]:
     lines = [
         line.split("#")[0].strip() for page in PAGES for block in blocks(page, "bash") for line in block.split("\n")
     ]
-    return list(dict.fromkeys(line for line in lines if line.split(" ")[0] == program))
+    found = dict.fromkeys(line for line in lines if line.split(" ")[0] == program)
+    return [line for line in found if line not in IN_ORDER]
+
+
+# two use what the quick start makes, and are run there
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python") and page.stem not in ("quick_start", "metrics")]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +59,7 @@ def folder(tmp_path_factory) -> Path:
     (folder / "my_run.yaml").write_text(blocks(ROOT / "docs/run_files.md", "yaml")[0])
     for part, n in {"train": 10, "valid": 3, "test": 3}.items():
         ase.io.write(folder / f"{part}.extxyz", [labelled(seed) for seed in range(n)])
+    run(folder, *forgefield(IN_ORDER[0]))
     return folder
 
 
@@ -86,7 +93,7 @@ def test_make_targets_are_run_by_ci(command):
 def test_workflow_commands_plan_every_stage(folder, command):
     words = shlex.split(command)[1:]
     out = run(folder, sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--dry-run", *words)
-    for stage in ("convert", "import_model", "statistics", "train", "evaluate", "plot"):
+    for stage in ("convert", "import_model", "statistics", "train", "evaluate", "plot", "report"):
         assert re.search(rf"^{stage} +1$", out, re.MULTILINE), out
 
 
@@ -107,6 +114,17 @@ def test_other_commands_run(folder, command):
         assert all(np.isfinite(atoms.get_forces()).all() for atoms in frames)
 
 
+def test_quick_start_works_as_it_is_written(tmp_path):
+    (tmp_path / "resources").symlink_to(ROOT / "resources")
+    for command in IN_ORDER:
+        run(tmp_path, *forgefield(command))
+    assert (tmp_path / "runs/glycolaldehyde_pbe/model/weights.safetensors").exists()
+    assert "<html" in (tmp_path / "report.html").read_text()
+    for page in ("quick_start", "metrics"):
+        for block in blocks(ROOT / f"docs/{page}.md", "python"):
+            assert run(tmp_path, sys.executable, "-c", block)
+
+
 def test_inspection_prints_what_is_shown(folder):
     page = ROOT / "docs/data.md"
     command = next(c for c in commands("forgefield") if c.startswith("forgefield inspect resources"))
@@ -118,7 +136,7 @@ def test_predictions_are_shown():
     assert any(" predict " in command for command in commands("forgefield"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
 def test_python_examples_run(folder, page):
     for block in blocks(page, "python"):
         assert run(folder, sys.executable, "-c", block) or "print(" not in block

@@ -154,6 +154,24 @@ def plots():
     )
 
 
+def reported():
+    """What the report shows: of the configured runs, and of others what is there."""
+    names = [f"predictions_{split}.h5" for split in SPLITS]
+    names += ["metrics.json", "config.yaml", "provenance.json"]
+    names += [os.path.basename(file) for file in plots()]
+    evaluated = {
+        file.parent.name for file in Path("results/runs").glob("*/metrics.json")
+    }
+    files = expand(
+        "results/runs/{run}/{name}",
+        run=sorted({*RUNS, *evaluated}),
+        name=sorted(set(names)),
+    )
+    return [
+        file for file in files if file.split("/")[2] in RUNS or os.path.exists(file)
+    ]
+
+
 def small_job(key):
     """A resources function of a stage of one process."""
     return lambda wildcards: launch.small_resources(slurm_of(wildcards))[key]

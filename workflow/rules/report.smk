@@ -2,15 +2,11 @@ rule report:
     """
     Compare all evaluated runs in results/runs on one page.
 
-    Needs the metrics, predictions, settings, provenance and plots of the configured runs; makes one HTML file that
-    needs no network.
+    Needs the metrics, predictions, settings, provenance and plots of these runs; makes one HTML file that needs no
+    network.
     """
     input:
-        expand("results/runs/{run}/predictions_{split}.h5", run=RUNS, split=SPLITS),
-        expand("results/runs/{run}/metrics.json", run=RUNS),
-        expand("results/runs/{run}/config.yaml", run=RUNS),
-        expand("results/runs/{run}/provenance.json", run=RUNS),
-        plots(),
+        reported(),
     output:
         report(
             "results/report.html",

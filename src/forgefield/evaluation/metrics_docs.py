@@ -23,7 +23,7 @@ made the predictions cannot change it. The [JSON schema](../workflow/schemas/met
 ```python
 import json
 
-metrics = json.load(open("results/runs/NAME/metrics.json"))
+metrics = json.load(open("runs/glycolaldehyde_pbe/metrics.json"))
 print(metrics["splits"]["test"]["finetuned"]["forces"]["mae"], metrics["units"]["forces"])
 print(metrics["parts"]["test"]["element"]["O"]["errors"]["finetuned"]["forces"]["mae_interval"])
 ```

@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
-from forgefield.evaluation.metrics_file import WholeErrors
+from forgefield.evaluation.errors import WholeErrors
 from forgefield.evaluation.parity_values import ParityValues, Quantity
 from forgefield.evaluation.style import COLUMN, VARIANTS, WIDE
 

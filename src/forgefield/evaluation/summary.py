@@ -7,7 +7,8 @@ from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.table import Table
 
-from forgefield.evaluation.metrics_file import Errors, SplitErrors, read_splits
+from forgefield.evaluation.errors import Errors
+from forgefield.evaluation.metrics_file import SplitErrors, read_splits
 
 VARIANTS = {
     "foundation": "zero-shot",

@@ -5,16 +5,17 @@ from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from ase.data import chemical_symbols
 
 from forgefield.config.messages import did_you_mean
 from forgefield.data.batching import needed_capacity, shift_energy
-from forgefield.data.neighbors import NeighborPairs, neighbor_pairs
+from forgefield.data.neighbors import neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import FrameError, UserError
+from forgefield.models.batch_function import BatchFunction, Computed, Group, Wanted
 from forgefield.models.potential import Potential
 
 PRECISIONS = ("float64", "float32")
@@ -23,16 +24,6 @@ MAX_SLOTS = 65536
 
 
 Engine = Literal["jax", "torch"]
-Wanted = Literal["energy", "forces", "virial"]
-"""What is computed: ``forces`` means the energy too, and ``virial`` all three."""
-
-
-class Computed(NamedTuple):
-    """Energies (B,) in eV, forces (N, 3) in eV/Å and virials (B, 3, 3) in eV in float64; None if not wanted."""
-
-    energies: np.ndarray
-    forces: np.ndarray | None
-    virials: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -48,39 +39,6 @@ class Prediction:
     energy: float
     forces: np.ndarray | None
     stress: np.ndarray | None
-
-
-class Group(NamedTuple):
-    """Structures that are computed together, with their neighbor pairs."""
-
-    structures: list[Structure]
-    pairs: list[NeighborPairs]
-
-
-class BatchFunction(Protocol):
-    """Computes batches on one device or on several at once; keeps what it compiles.
-
-    Attributes:
-        devices: how many batches it computes at once.
-    """
-
-    devices: int
-
-    def pack(self, groups: Sequence[Group]) -> Any:
-        """Up to ``devices`` batches as arrays, which every function alike can compute."""
-        ...
-
-    def compute(self, packed: Any) -> list[Computed]:
-        """Each batch's energies, without energy shifts, forces and virials."""
-        ...
-
-    def forget_sizes(self) -> None:
-        """Round as if no batch had been computed before."""
-        ...
-
-    def alike(self, potential: Potential) -> "BatchFunction":
-        """The same for a potential that differs in parameters alone."""
-        ...
 
 
 class Prepared(NamedTuple):

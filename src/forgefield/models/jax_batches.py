@@ -9,8 +9,8 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from forgefield.data.batching import ATOM_STEP, Capacity, Graph, needed_capacity, pack_graph, round_up
+from forgefield.models.batch_function import Computed, Group, Wanted
 from forgefield.models.energy import EnergyFunction, energy_and_forces, energy_forces_virial, energy_function
-from forgefield.models.inference import Computed, Group, Wanted
 from forgefield.models.potential import Potential
 
 # new shapes grow on a ladder of this ratio, and a compiled shape is used again up to twice the needed work
@@ -19,7 +19,7 @@ AXIS = "device"
 
 
 class JaxBatches:
-    """A :class:`~forgefield.models.inference.BatchFunction`; keeps its compiled functions between calls.
+    """A :class:`~forgefield.models.batch_function.BatchFunction`; keeps its compiled functions between calls.
 
     Several devices compute a batch each, all of one shape, in one call of one compiled function.
     """

@@ -1,9 +1,9 @@
 """Two parity plots beside each other, of any run and model, in which a point tells which structure it is."""
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from importlib.resources import files
 
-import numpy as np
 from ase.data import chemical_symbols
 from bokeh.layouts import column, row
 from bokeh.models import (
@@ -24,8 +24,7 @@ from bokeh.plotting import figure
 
 from forgefield.evaluation.parity_values import QUANTITIES, Quantity
 from forgefield.evaluation.summary import VARIANTS
-from forgefield.report.points import Points
-from forgefield.report.shown import Shown
+from forgefield.report.shown import COLUMNS, Shown
 
 BLUE, ORANGE = "#0072B2", "#D55E00"  # told apart by color-blind readers (Okabe and Ito)
 MARKS = {
@@ -38,7 +37,6 @@ MARKS = {
     "nonselection_fill_color": BLUE,
     "nonselection_fill_alpha": 0.1,
 }
-COLUMNS = {"structure": np.uint32, "place": np.uint32, "element": np.uint8}
 HELP = "Point at a value to see its structure; click it to mark all values of that structure in both plots."
 WORDS = {"structure": "@structure{custom}", "value": "@place{custom}"}
 NUMBERS = {"reference": "@x{0.0000}", "predicted": "@y{0.0000}"}
@@ -69,7 +67,7 @@ class _Panels:
         self._ranges = [Range1d(0, 1), Range1d(0, 1)]
         self._details = Div(text=f"<p>{HELP}</p>", width=280)
         self._known = {
-            "stores": [ColumnDataSource(_compact(s.points)) for s in shown],
+            "stores": [ColumnDataSource(s.columns()) for s in shown],
             "tables": [ColumnDataSource(s.structures.columns) for s in shown],
             "formulas": [s.structures.formulas for s in shown],
             "files": [s.structures.files for s in shown],
@@ -116,14 +114,6 @@ class _Panels:
         return plot
 
 
-def _compact(points: Points) -> dict[str, np.ndarray]:
-    """Numbers in as few bytes as a plot needs."""
-    return {
-        name: values.astype(COLUMNS[name]) if name in COLUMNS else values.astype(np.float32)
-        for name, values in points.columns.items()
-    }
-
-
 def _best(variants: Sequence[str]) -> tuple[str, str]:
     """What is best compared: the start of training, with refitted energy shifts, and its end."""
     return ("refitted" if "refitted" in variants else variants[0]), variants[-1]
@@ -137,14 +127,9 @@ def _options(shown: Sequence[Shown]) -> Iterator[tuple[str, str]]:
 
 
 def _counts(shown: Sequence[Shown]) -> str:
-    lines = []
-    for s in shown:
-        n, total = len(s.points.columns["reference"]), s.points.total
-        part = "all" if n == total else f"{n:,} of the"
-        lines.append(f"{s.run.name}: {part} {total:,} values of the {s.run.split} set")
-    is_part = any(len(s.points.columns["reference"]) < s.points.total for s in shown)
+    is_part = any(s.n < s.points.total for s in shown)
     chosen = " The largest errors are among them; the others were drawn at random." if is_part else ""
-    return f"<p>{'<br>'.join(lines)}.{chosen}</p>"
+    return f"<p>{'<br>'.join(escape(s.count()) for s in shown)}.{chosen}</p>"
 
 
 def filling(tabs: Tabs) -> list[CustomJS]:

@@ -10,6 +10,7 @@ from forgefield.report.collect import Run
 from forgefield.report.points import Points, choose_points
 from forgefield.report.structures import Structures, read_structures
 
+COLUMNS = {"structure": np.uint32, "place": np.uint32, "element": np.uint8}
 POINTS = 100_000  # of all plots together: the page stays below 5 MB
 
 
@@ -32,6 +33,20 @@ class Shown:
     variants: list[str]
     points: Points
     structures: Structures
+
+    @property
+    def n(self) -> int:
+        """How many points there are."""
+        return len(self.points.columns["reference"])
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The points in as few bytes as a plot needs."""
+        return {name: values.astype(COLUMNS.get(name, np.float32)) for name, values in self.points.columns.items()}
+
+    def count(self) -> str:
+        """How many points of how many there are, in words."""
+        part = "all" if self.n == self.points.total else f"{self.n:,} of the"
+        return f"{self.run.name}: {part} {self.points.total:,} values of the {self.run.split} set"
 
 
 def choose_shown(runs: Sequence[Run]) -> list[Shown]:

@@ -6,14 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 import torch
 
-from forgefield.models.inference import Computed, Group, Wanted
+from forgefield.models.batch_function import Computed, Group, Wanted
 from forgefield.models.potential import Potential
 from forgefield.models.pytorch.graphs import TorchGraph, torch_graph
 from forgefield.models.pytorch.interface import torch_model
 
 
 class TorchBatches:
-    """A :class:`~forgefield.models.inference.BatchFunction` on a GPU where there is one, else on the CPU."""
+    """A :class:`~forgefield.models.batch_function.BatchFunction` on a GPU where there is one, else on the CPU."""
 
     devices = 1
 
