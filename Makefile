@@ -7,12 +7,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The rules call `python` and `forgefield` by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv demo test lint lock clean
+.PHONY: help venv demo test faults lint lock clean
 
 help:
 	@echo "make venv    $(VENV) with everything"
 	@echo "make demo    $(VENV), then the whole workflow on the data in resources/ (CORES=$(CORES))"
 	@echo "make test    $(VENV), then the tests, one process per core up to four (ARGS=\"tests/data -x\" selects)"
+	@echo "make faults  kill trainings of every method at POINTS=20 random places each, and write docs/reliability.md"
 	@echo "make lint    ruff, snakefmt and snakemake --lint"
 	@echo "make lock    new lock and conda files from pyproject.toml"
 	@echo "make clean   remove $(VENV) and caches; results stay"
@@ -36,6 +37,9 @@ demo: venv
 
 test: venv
 	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 4 --dist worksteal $(ARGS)
+
+faults: venv
+	$(BIN)/python tests/faults/matrix.py $(POINTS) --update-docs
 
 lint: venv
 	$(BIN)/ruff check

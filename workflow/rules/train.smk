@@ -37,4 +37,4 @@ rule train:
     shell:
         'python "$SCRIPTS"/train.py --config {params.settings:q} --run {wildcards.run:q}'
         " --data {params.data:q} --model {params.model:q} --statistics {input.statistics:q}"
-        " --output {params.directory:q} 2>&1 | tee {log:q}"
+        " --output {params.directory:q} --wait 2>&1 | tee {log:q}"

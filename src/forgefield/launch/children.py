@@ -15,12 +15,17 @@ POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
 
 
 class Child(subprocess.Popen):
-    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux)."""
+    """A process that is ended by a signal of its own, also when its parent is gone, even by SIGKILL (on Linux).
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str], end: signal.Signals) -> None:
+    The descriptors in ``keep`` stay open in it.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, keep: Sequence[int] = ()
+    ) -> None:
         self._end = end
         # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
-        apart = {"process_group": 0, "stdin": subprocess.DEVNULL}
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "pass_fds": keep}
         super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
 
     def ask(self) -> None:

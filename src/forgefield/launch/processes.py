@@ -1,5 +1,6 @@
 """How many processes a run needs, which of them this one is, and what is its own."""
 
+import math
 import os
 import sys
 import time
@@ -19,6 +20,8 @@ LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "S
 JOB_NODES = "SLURM_JOB_NUM_NODES"
 # more would spend their time waiting for each other
 MOST_PER_CORE = 4
+# seconds, see _patience: JAX's own default, and more than a training takes
+LEAST_PATIENCE, FOR_EVER = 100, 10**8
 
 
 def process_count(config: RunConfig) -> int:
@@ -83,11 +86,19 @@ def join(config: RunConfig) -> None:
     elif COORDINATOR in os.environ:
         import jax
 
-        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
+        words = os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+        jax.distributed.initialize(*words, heartbeat_timeout_seconds=_patience(config))
     elif config.backend == "jax" and int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
-        jax.distributed.initialize(local_device_ids=list(range(config.devices)))
+        devices = list(range(config.devices))
+        jax.distributed.initialize(local_device_ids=devices, heartbeat_timeout_seconds=_patience(config))
+
+
+def _patience(config: RunConfig) -> int:
+    """Seconds after which JAX ends what no longer answers, without a name: later than ``training.hang_timeout``."""
+    limit = config.training.hang_timeout
+    return FOR_EVER if limit is None else LEAST_PATIENCE + 2 * math.ceil(limit)
 
 
 def _number(names: Sequence[str]) -> int | None:

@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from forgefield.config import RunConfig
@@ -21,8 +22,14 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 ENDED_BY_ASKING = (-signal.SIGUSR1, 128 + signal.SIGUSR1)
 
 
-def start(config: RunConfig, stop: Stop) -> None:
+def start(config: RunConfig, stop: Stop, keep: Sequence[int] = ()) -> None:
     """Run this program again in as many processes as ``config`` needs, and wait for all of them.
+
+    Args:
+        config: of the run.
+        stop: what asks these processes to end.
+        keep: descriptors that stay open in these processes, such as that of a lock, which then holds until all have
+            ended.
 
     Raises:
         UserError, MachineError, StoppedError: what the first process that ended early said.
@@ -33,11 +40,11 @@ def start(config: RunConfig, stop: Stop) -> None:
         environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
             # mpirun ends its ranks at SIGTERM
-            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM)]
+            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep)]
         else:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
-            children = [Child(command, environment | names, signal.SIGKILL) for names in own]
+            children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
         code = wait(children, failure, stop)
         # whoever loses its connection to a process that was killed reports that too
         if failure.exists() and code >= 0:
