@@ -53,7 +53,7 @@ def _start_here(config: RunConfig, stop: Stop, keep: Sequence[int]) -> None:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
             children = [Child(command, environment | names, signal.SIGKILL, keep=keep) for names in own]
-        raise_failure(wait(children, failure, stop), failure, stop)
+        raise_failure(wait(children, failure, stop), failure, stop, by_mpirun=config.parallelism == "mpi")
 
 
 def _mpirun(count: int) -> list[str]:
