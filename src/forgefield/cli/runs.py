@@ -137,11 +137,11 @@ def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: boo
         with launch.ended_together(), removed_on_error(paths.output):
             launch.join(run)
             # after JAX, which would take SIGTERM for a mere note
-            with interruptible(standing, stop, speaks=launch.is_first()):
+            with interruptible(standing, stop, speaks=launch.is_first(), patient=launch.is_child()):
                 _do_together(work, config, run, paths, alone if launch.is_first() else nullcontext(), stop)
         return
     launch.require_here(run)
-    with alone as lock, removed_on_error(paths.output), interruptible(standing, stop, speaks=True):
+    with alone as lock, removed_on_error(paths.output), interruptible(standing, stop):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
             with stop.watched() if trains else nullcontext():

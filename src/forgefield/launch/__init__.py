@@ -7,12 +7,13 @@ process then ends them all and reports it as if it had failed itself.
 """
 
 from forgefield.launch.failures import end_all, ended_together
-from forgefield.launch.processes import is_first, is_started, join, process_count, require_here, started
+from forgefield.launch.processes import is_child, is_first, is_started, join, process_count, require_here, started
 from forgefield.launch.starting import start
 
 __all__ = [
     "end_all",
     "ended_together",
+    "is_child",
     "is_first",
     "is_started",
     "join",

@@ -40,6 +40,11 @@ def started() -> float:
     return float(os.environ.get(STARTED, time.time()))
 
 
+def is_child() -> bool:
+    """Whether forgefield has started this process."""
+    return FAILURE in os.environ
+
+
 def is_first() -> bool:
     """Whether this process speaks for all, which the one that has started them does where that is forgefield."""
     return FAILURE not in os.environ and _number(RANKS) in (None, 0)

@@ -51,6 +51,11 @@ def start(config: RunConfig, stop: Stop, keep: Sequence[int] = ()) -> None:
             report(failure)
         if code in ENDED_BY_ASKING and stop.reason is not None:
             raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
+        if code == 1 and stop.reason is not None and config.parallelism == "mpi":
+            raise StoppedError(
+                f"stopped {stop.reason}, which mpirun got, too, and ended its processes, maybe before they were saved; "
+                "the same command continues from the last checkpoint"
+            )
         if code:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")
