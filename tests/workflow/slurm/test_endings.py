@@ -98,13 +98,13 @@ def test_a_preempted_training_continues_to_the_same_bits(clone, straight):
 @pytest.mark.slow
 def test_a_training_that_reaches_its_time_limit_continues_to_the_same_bits(clone, prepared, clone_of):
     """One job of a minute does not suffice; each saves in time before its end."""
-    long = prepared.training | {"epochs": 5000, "checkpoint_every": 100}
+    long = prepared.training | {"epochs": 2000, "checkpoint_every": 100}
     undisturbed = clone_of(prepared, runs=RANKS, training=long)
     done = run_here(undisturbed)
     assert done.returncode == 0, done.stderr
     clone.configure(training=long, slurm={"cpus_per_device": 1, "mem_mb": 3000, "hours": 0.01})
     process = clone.start("--", str(WEIGHTS))
-    require_same_end(clone, process, (undisturbed.path / WEIGHTS).read_bytes(), epochs=5000)
+    require_same_end(clone, process, (undisturbed.path / WEIGHTS).read_bytes(), epochs=2000)
     assert len(clone.submitted()) > 1, clone.written()
     assert "TIMEOUT" not in clone.written()
 
