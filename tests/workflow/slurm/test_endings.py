@@ -79,9 +79,10 @@ def test_a_lost_process_is_named_and_the_training_continues(clone, straight):
 def test_twenty_small_runs_at_once(prepared, clone_of):
     runs = {f"run-{i}": {"training": {"seed": i}} for i in range(20)}
     clone = clone_of(prepared, runs=runs, slurm={"cpus_per_device": 1, "mem_mb": 1500, "hours": 0.5})
-    clone.run()
-    assert len(clone.submitted()) == 3 * len(runs)
-    assert all((clone.results / "runs" / run / "parity_forces.png").exists() for run in runs)
+    models = [f"results/runs/{run}/model/model.json" for run in runs]
+    clone.run("--", *models)
+    assert len(clone.submitted()) == len(runs)
+    assert all((clone.path / model).exists() for model in models)
 
 
 def test_a_preempted_training_continues_to_the_same_bits(clone, straight):
