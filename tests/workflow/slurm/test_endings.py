@@ -79,9 +79,10 @@ def test_a_lost_process_is_named_and_the_training_continues(clone, straight):
 def test_twenty_small_runs_at_once(prepared, clone_of):
     runs = {f"run-{i}": {"training": {"seed": i}} for i in range(20)}
     clone = clone_of(prepared, runs=runs, slurm={"cpus_per_device": 1, "mem_mb": 1500, "hours": 0.5})
-    clone.run()
-    assert len(clone.submitted()) == 3 * len(runs)
-    assert all((clone.results / "runs" / run / "parity_forces.png").exists() for run in runs)
+    models = [f"results/runs/{run}/model/model.json" for run in runs]
+    clone.run("--", *models)
+    assert len(clone.submitted()) == len(runs)
+    assert all((clone.path / model).exists() for model in models)
 
 
 def test_a_preempted_training_continues_to_the_same_bits(clone, straight):
@@ -98,13 +99,13 @@ def test_a_preempted_training_continues_to_the_same_bits(clone, straight):
 @pytest.mark.slow
 def test_a_training_that_reaches_its_time_limit_continues_to_the_same_bits(clone, prepared, clone_of):
     """One job of a minute does not suffice; each saves in time before its end."""
-    long = prepared.training | {"epochs": 5000, "checkpoint_every": 100}
+    long = prepared.training | {"epochs": 2000, "checkpoint_every": 100}
     undisturbed = clone_of(prepared, runs=RANKS, training=long)
     done = run_here(undisturbed)
     assert done.returncode == 0, done.stderr
     clone.configure(training=long, slurm={"cpus_per_device": 1, "mem_mb": 3000, "hours": 0.01})
     process = clone.start("--", str(WEIGHTS))
-    require_same_end(clone, process, (undisturbed.path / WEIGHTS).read_bytes(), epochs=5000)
+    require_same_end(clone, process, (undisturbed.path / WEIGHTS).read_bytes(), epochs=2000)
     assert len(clone.submitted()) > 1, clone.written()
     assert "TIMEOUT" not in clone.written()
 

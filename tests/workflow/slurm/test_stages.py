@@ -8,7 +8,8 @@ import pytest
 
 NODES = {"devices": 1, "n_nodes": 2}
 RUNS = {
-    "ranks": NODES | {"parallelism": "mpi"},
+    # GPUs that are none: only the request is tried
+    "ranks": NODES | {"parallelism": "mpi", "slurm": {"gpus": True}},
     "nodes": NODES | {"parallelism": "jax"},
     "torch": NODES | {"backend": "fabric", "training": {"batching": "fixed"}},
 }
