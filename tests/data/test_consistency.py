@@ -146,6 +146,7 @@ def test_real_files(shared_data, file):
 def strained():
     """Thirty frames of copper in which the atoms and the cell move, as in a simulation at constant pressure."""
     atoms, random = ase.build.bulk("Cu", cubic=True), np.random.default_rng(0)
+    atoms.set_cell(0.97 * atoms.cell, scale_atoms=True)  # under pressure
     atoms.rattle(0.05, rng=random)
     atoms.calc = EMT()
     structures = []

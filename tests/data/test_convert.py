@@ -373,3 +373,20 @@ def test_repeated_frames_and_leaks_are_reported(source, output, frames):
     assert report["repeated_frames"]["groups"] == [[4, 19], [5, 7]]
     assert report["repeated_frames"]["between_parts"] == {"train and test": {"count": 1, "frames": [[4, 19]]}}
     assert "in two parts of the split: 1 in train and test (frames 4 and 19)" in report["warnings"][0]
+
+
+def test_a_file_without_a_label_that_other_files_have_is_named_whole(tmp_path, output, frames):
+    ase.io.write(tmp_path / "a.xyz", frames[3:9])
+    for atoms in frames[9:]:
+        atoms.info["etot"] = atoms.info.pop("dft_energy")
+    ase.io.write(tmp_path / "b.xyz", frames[9:])
+    config = DatasetConfig(source=[str(tmp_path / "a.xyz"), str(tmp_path / "b.xyz")], keys={"energy": "dft_energy"})
+    expected = r"b.xyz: no frame in it has energy, as other files have by the key dft_energy; .* Keys not read: etot"
+    with pytest.raises(UserError, match=expected):
+        convert_dataset("water", config, output, complete=True)
+
+
+def test_keys_in_messages_are_those_of_the_configuration(tmp_path, output, frames):
+    ase.io.write(tmp_path / "a.xyz", [ase.Atoms("OH", [[0, 0, 0], [0, 0, 1]], info={"value": 1.0}) for _ in range(9)])
+    with pytest.raises(UserError, match=r"set datasets\.water\.keys\.energy and datasets\.water\.keys\.forces\. Keys"):
+        convert(tmp_path / "a.xyz", output)

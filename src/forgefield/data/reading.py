@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterator
+from typing import NoReturn
 
 import numpy as np
 from ase.data import chemical_symbols
@@ -9,7 +10,6 @@ from ase.data import chemical_symbols
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
 from forgefield.data.duplicates import Fingerprints
-from forgefield.data.joined import Joined
 from forgefield.data.progress import ConversionProgress
 from forgefield.data.sources import Block, RejectedFrame, Source
 from forgefield.data.spool import Spool
@@ -27,7 +27,7 @@ class Reading:
         rejected: the frames left out.
         sizes, indices: atoms and frame number of each usable structure.
         labels: how many structures have an energy, forces, a virial.
-        without: by label, the frame number of the first structure that lacks it.
+        has: by label, for each usable structure whether it has it.
         elements: atomic numbers that occur.
         consistency: whether energies fit the forces.
         fingerprints: of the usable structures.
@@ -39,8 +39,7 @@ class Reading:
     def __init__(self, source: Source, spool: Spool, trust_units: bool = False):
         self.source, self.spool = source, spool
         self.rejected: list[RejectedFrame] = []
-        self.labels = dict.fromkeys(("energy", "forces", "virial"), 0)
-        self.without: dict[str, int] = {}
+        has = {label: bytearray() for label in ("energy", "forces", "virial")}
         sizes, indices, magnitudes = array("q"), array("q"), Magnitudes()
         is_there = np.zeros(len(chemical_symbols), bool)
         self.consistency, self.fingerprints = Consistency(), Fingerprints()
@@ -56,23 +55,18 @@ class Reading:
             sizes.extend(joined.sizes.tolist())
             indices.extend(structure.source_index for structure in joined.structures)
             is_there[joined.numbers] = True
-            self._count(joined)
+            for label in has:
+                has[label] += getattr(joined, f"has_{label}").tobytes()
         if not sizes:
             reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
             raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
+        self.has = {label: np.frombuffer(content, bool) for label, content in has.items()}
+        self.labels = {label: int(there.sum()) for label, there in self.has.items()}
         self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), np.flatnonzero(is_there)
         contradictions = magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
         if contradictions and not trust_units:
             raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
         self.warnings = source.warnings + contradictions + magnitudes.warnings() + self._label_warnings()
-
-    def _count(self, joined: Joined) -> None:
-        """Take in which labels there are."""
-        has = {"energy": joined.has_energy, "forces": joined.has_forces, "virial": joined.has_virial}
-        for label, is_there in has.items():
-            self.labels[label] += int(is_there.sum())
-            if not is_there.all():
-                self.without.setdefault(label, joined.structures[int(is_there.argmin())].source_index)
 
     def require_complete(self) -> None:
         """Every frame has the energy and forces that others have.
@@ -87,9 +81,21 @@ class Reading:
             if not self.labels[label]:
                 keys = ", ".join(self.source.keys.unused) or "none"
                 raise UserError(f"{self.source.name}: no {label} found; set keys.{label}. Keys not read: {keys}")
-            if label in self.without:
-                where = self.source.places.words([self.without[label]])
-                raise UserError(f"{where}: no {label}, which others have; {REPAIR}")
+            if not self.has[label].all():
+                self._refuse_absent(label)
+
+    def _refuse_absent(self, label: str) -> NoReturn:
+        """A label that some frames lack: is it a whole file?"""
+        index = self.indices[self.has[label].argmin()]
+        file = [file for file in self.source.files if file["first_frame"] <= index][-1]
+        first, stop = file["first_frame"], file["first_frame"] + file["frames"]
+        if not self.has[label][(self.indices >= first) & (self.indices < stop)].any():
+            keys = ", ".join(self.source.keys.unused) or "none"
+            raise UserError(
+                f"{file['path']}: no frame in it has {label}, as other files have by the key "
+                f"{self.source.keys.found[label]}; each file needs that key. Keys not read: {keys}"
+            )
+        raise UserError(f"{self.source.places.words([index])}: no {label}, which others have; {REPAIR}")
 
     def _label_warnings(self) -> list[str]:
         n = len(self.sizes)
