@@ -219,7 +219,7 @@ def test_a_loss_that_is_not_finite_names_the_users_frames(folder):
         (signal.SIGTERM, ["backend=fabric"]),
         (signal.SIGUSR1, ["backend=fabric", "devices=2"]),
         (signal.SIGTERM, ["backend=jax", "devices=2", "parallelism=mpi"]),
-        (signal.SIGINT, ["backend=jax", "devices=2", "n_nodes=2", "parallelism=jax"]),
+        (signal.SIGINT, ["backend=jax", "n_nodes=2"]),
     ],
     ids=lambda value: value.name if isinstance(value, signal.Signals) else " ".join(value),
 )
@@ -245,6 +245,41 @@ def test_a_signal_saves_the_training_and_says_how_to_go_on(folder, number, setti
     while left := alive_in_session(training.pid):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
+
+
+def test_a_training_goes_on_as_it_began_or_not_at_all(folder):
+    def train(*words):
+        return command(folder, "train", "my_run.yaml", "max_epochs=9", "seed=5", *words)
+
+    limit = "training.stop_before=0.1 s"  # over before the first step
+    done = train(limit)
+    assert done.returncode == 75, done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "stopped before the time of training.stop_before; 1 step of epoch 1 is saved in runs/mine/checkpoints: "
+        "the same command continues there"
+    )
+    begun = "error: runs/mine/checkpoints: the training is after 1 step of epoch 1, and"
+    done = train("training.lr=0.1")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{begun} training.lr was 0.001 and is now 0.1; set it back to continue")
+
+    (folder / "train.extxyz").rename(folder / "kept.extxyz")
+    ase.io.write(folder / "train.extxyz", list(frames(SIZES["train"], 7)))
+    done = train()
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{begun} data/train.h5 changed")
+
+    (folder / "kept.extxyz").rename(folder / "train.extxyz")
+    done = train("training.lr=0.1", "--allow-changed", "training.lr", "devices=2", "training.eval_batch=3", limit)
+    assert done.returncode == 75, done.stderr
+    said = done.stderr.splitlines()
+    assert said[0] == (
+        "goes on as --allow-changed says, though training.lr was 0.001 and is now 0.1: "
+        "no training in one go gives this result"
+    )
+    assert said[1].startswith("note: devices x n_nodes was 1 and is now 2, training.eval_batch was 32 and is now 3; ")
+    assert said[2] == "continues after 1 step of epoch 1, step 1; from runs/mine/checkpoints"
+    assert "; epoch 1 is saved in" in said[-1] or "; 2 steps of epoch 1 is saved in" in said[-1]
 
 
 def alive_in_session(session):

@@ -51,16 +51,21 @@ def sha256_of(path: Path | str) -> str:
 
 
 @contextmanager
-def atomic_file(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; rename it to ``path`` on success, remove it on any failure."""
+def atomic_file(path: Path | str, *, synced: bool = True) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; rename it to ``path`` on success, remove it on any failure.
+
+    It need not be ``synced`` to disk where something else is that it can be made from again.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        sync(temporary)
+        if synced:
+            sync(temporary)
         os.replace(temporary, path)
-        sync(path.parent)
+        if synced:
+            sync(path.parent)
     except OSError as error:
         _name(error, path, temporary)
         raise

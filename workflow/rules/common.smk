@@ -17,7 +17,7 @@ from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
 from forgefield import launch
 from forgefield.errors import reported_errors
-from forgefield.launch.watch import end_hopeless_waits
+from forgefield.launch.plugin import adapt_plugin
 from forgefield.models.plugin.code import code_files
 
 # A rule's `python` is the one that runs snakemake; a conda environment goes before it.
@@ -27,12 +27,14 @@ os.environ.update(
 # Snakemake takes PYTHONPATH out of the environment of rules that run in conda, hence the prefix. The user's own is for
 # models of architecture python.
 PATHS = os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
+# At a signal, shell and tee wait for the command, which may save what it has.
 shell.prefix(
-    "set -euo pipefail; export PYTHONUNBUFFERED=1"
+    "set -euo pipefail; trap : TERM USR1; export PYTHONUNBUFFERED=1"
     f" PYTHONPATH={shlex.quote(PATHS)} SCRIPTS={shlex.quote(SCRIPTS)}; "
+    """tee() {{ (trap '' INT TERM USR1; exec tee "$@"); }}; """
 )
 
-end_hopeless_waits()
+adapt_plugin()
 
 with reported_errors():
     CONFIG = load_config(config, folder=os.path.dirname(workflow.configfiles[-1]))

@@ -44,6 +44,10 @@ def interruptible(standing: Callable[[], str], stop: Asked, speaks: bool) -> Ite
             while number := reads.recv(1):
                 name = signal.Signals(number[0]).name
                 first = stop.reason is None
+                if not first and not speaks:
+                    # Slurm signals all processes of a job, and so does the one that has started this one, and ends it
+                    ends.put(False)
+                    continue
                 if first and stop.heeded:
                     stop.ask("by a signal")
                     say(f"{name}: the training finishes its step and is saved; a second signal ends it at once")

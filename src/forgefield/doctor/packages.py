@@ -42,6 +42,7 @@ GROUPS: dict[str, tuple[Package, ...]] = {
     "workflow": (
         Package("snakemake", "snakemake"),
         Package("snakemake-executor-plugin-slurm", "snakemake_executor_plugin_slurm"),
+        Package("snakemake-executor-plugin-slurm-jobstep", "snakemake_executor_plugin_slurm_jobstep"),
     ),
     "formats": (Package("ase-db-backends", "ase_db_backends"), Package("dpdata", "dpdata")),
     "report": (Package("bokeh", "bokeh.plotting"), Package("jinja2", "jinja2"), Package("pillow", "PIL.Image")),

@@ -29,15 +29,6 @@ PATIENCE = 60.0
 Check = Callable[[Any, list[Any]], AsyncIterator[Any]]
 
 
-def end_hopeless_waits() -> None:
-    """Let Snakemake's plugin for Slurm, where it is installed, report such jobs as failed."""
-    try:
-        from snakemake_executor_plugin_slurm import Executor
-    except ModuleNotFoundError:
-        return
-    Executor.check_active_jobs = with_watch(Executor.check_active_jobs)
-
-
 def with_watch(check: Check) -> Check:
     """The plugin's method, of whose jobs those are reported that are over, or lost, for some time."""
     watch = Watch()

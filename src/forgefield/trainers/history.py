@@ -26,7 +26,8 @@ class HistoryRow(TypedDict):
 
 def write_history(path: Path, rows: list[HistoryRow]) -> None:
     """Write all rows as CSV; floats in full, so that equal files mean equal trainings."""
-    with atomic_file(path) as temporary, open(temporary, "w", newline="") as file:
+    # checkpoints have the same rows, from which it is written again; to sync both would hold up short epochs
+    with atomic_file(path, synced=False) as temporary, open(temporary, "w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(HistoryRow.__annotations__))
         writer.writeheader()
         writer.writerows(rows)

@@ -1,5 +1,6 @@
 """The engine JAX: a run's settings as a :class:`PotentialMatching`."""
 
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -69,6 +70,11 @@ def prepare(config: RunConfig) -> Parallelism:
 
 
 def _checked(parallel: Parallelism, config: RunConfig) -> Parallelism:
+    if parallel.method == "mpi" and parallel.count == 1 < int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")):
+        raise UserError(
+            "slurm.launcher: srun has started single processes instead of ranks, for it does not know this MPI's PMIx; "
+            "write slurm.launcher: mpirun"
+        )
     if parallel.parts != config.n_devices:
         raise UserError(
             f"parallelism: {parallel.method} found {parallel.parts} devices in {parallel.count} processes, but devices "

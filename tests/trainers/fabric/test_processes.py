@@ -39,9 +39,17 @@ def inputs(tmp_path_factory, small_potential):
 @pytest.fixture(scope="module")
 def trained(inputs, tmp_path_factory):
     """A function that trains in so many processes; parameters by rank, and the rows of the history."""
-    return lambda devices, epochs=EPOCHS, output=None, **settings: train(
-        inputs, output or tmp_path_factory.mktemp("run"), devices, epochs, **settings
-    )
+    unbroken = {}
+
+    def make(devices, epochs=EPOCHS, output=None, **settings):
+        if output:
+            return train(inputs, output, devices, epochs, **settings)
+        key = (devices, epochs, json.dumps(settings))
+        if key not in unbroken:
+            unbroken[key] = train(inputs, tmp_path_factory.mktemp("run"), devices, epochs, **settings)
+        return unbroken[key]
+
+    return make
 
 
 @pytest.fixture(scope="module", params=["fixed", "dynamic"])
@@ -84,9 +92,9 @@ def assert_same(found, expected):
             assert float(row[name]) == pytest.approx(float(other[name]), rel=1e-10), name
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(("devices", "batching"), [(1, "fixed"), (2, "dynamic")], indirect=["batching"])
 def test_a_training_that_is_killed_and_asked_to_stop_ends_with_the_same_bits(
-    inputs, trained, alone, batching, tmp_path, devices
+    inputs, trained, batching, tmp_path, devices
 ):
     settings = json.dumps({"batching": batching, "checkpoint_steps": 3})
     codes = []
@@ -95,9 +103,7 @@ def test_a_training_that_is_killed_and_asked_to_stop_ends_with_the_same_bits(
     assert codes == [3 if devices > 1 else -signal.SIGKILL, 75]
     newest, *_ = saved_checkpoints(tmp_path / "checkpoints")
     assert Place.of(newest) == (5, 2)  # at 21 it was asked, in the next step all heard of it
-    found, expected = trained(devices, output=tmp_path, batching=batching), alone
-    if devices > 1:
-        expected = trained(devices, batching=batching)
+    found, expected = trained(devices, output=tmp_path, batching=batching), trained(devices, batching=batching)
     for one, other in zip(found[0], expected[0], strict=True):
         for name, value in other.items():
             np.testing.assert_array_equal(one[name], value, err_msg=name)
@@ -112,7 +118,9 @@ def test_processes_give_the_same_training_as_one(trained, alone, batching, devic
 
 @pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 3)])
 def test_another_number_of_processes_continues_a_training(trained, alone, batching, tmp_path, first, then):
-    trained(first, epochs=EPOCHS // 2, output=tmp_path, batching=batching)
+    stopped = words(inputs, tmp_path, first, EPOCHS, json.dumps({"batching": batching}), "ask@21")
+    assert subprocess.run(stopped).returncode == 75
+    assert Place.of(saved_checkpoints(tmp_path / "checkpoints")[0]) == (5, 2)
     assert_same(trained(then, output=tmp_path, batching=batching), alone)
 
 

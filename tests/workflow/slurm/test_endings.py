@@ -27,17 +27,26 @@ def clone(prepared, clone_of):
 def straight(prepared, clone_of):
     """The weights of the same training without a break, on this machine."""
     clone = clone_of(prepared, runs=RANKS, training=prepared.training | {"epochs": EPOCHS})
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", str(WEIGHTS)]
-    done = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+    done = run_here(clone)
     assert done.returncode == 0, done.stderr
     return (clone.path / WEIGHTS).read_bytes()
 
 
-def require_same_end(clone, process, straight):
+def run_here(clone):
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", str(WEIGHTS)]
+    return subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+
+
+def preempt():
+    """Let a job of a higher partition have both nodes."""
+    subprocess.run(["srun", "-p", "high", "--nodes=2", "--exclusive", "--mem=0", "sleep", "1"], check=True, timeout=60)
+
+
+def require_same_end(clone, process, straight, epochs=EPOCHS):
     """Snakemake ends well, with one history and the bits of a training that nobody has disturbed."""
     assert process.wait(timeout=300) == 0, clone.written()
-    epochs = [int(line.split(",")[0]) for line in clone.history(RUN)[1:]]
-    assert epochs == list(range(1, EPOCHS + 1))
+    written = [int(line.split(",")[0]) for line in clone.history(RUN)[1:]]
+    assert written == list(range(1, epochs + 1))
     assert (clone.path / WEIGHTS).read_bytes() == straight
     clone.wait_until_all_ended()
 
@@ -61,7 +70,8 @@ def test_a_lost_process_is_named_and_the_training_continues(clone, straight):
     os.kill(ranks[-1], signal.SIGKILL)
     require_same_end(clone, process, straight)
     assert len(clone.submitted()) == 2, clone.written()
-    assert "the last lines of rank 1 (" in clone.written()
+    assert "    the last lines of rank 1 (" in clone.written()
+    assert "error: rank 1 of the training was lost (Killed)" in clone.written()
     assert "continues after epoch" in (clone.results / "logs" / "train" / f"{RUN}.log").read_text()
 
 
@@ -69,6 +79,46 @@ def test_a_lost_process_is_named_and_the_training_continues(clone, straight):
 def test_twenty_small_runs_at_once(prepared, clone_of):
     runs = {f"run-{i}": {"training": {"seed": i}} for i in range(20)}
     clone = clone_of(prepared, runs=runs, slurm={"cpus_per_device": 1, "mem_mb": 1500, "hours": 0.5})
-    clone.run()
-    assert len(clone.submitted()) == 3 * len(runs)
-    assert all((clone.results / "runs" / run / "parity_forces.png").exists() for run in runs)
+    models = [f"results/runs/{run}/model/model.json" for run in runs]
+    clone.run("--", *models)
+    assert len(clone.submitted()) == len(runs)
+    assert all((clone.path / model).exists() for model in models)
+
+
+def test_a_preempted_training_continues_to_the_same_bits(clone, straight):
+    process = clone.start("--", str(WEIGHTS))
+    clone.wait_for(lambda: len(clone.history(RUN)) > 20, process)
+    preempt()
+    require_same_end(clone, process, straight)
+    # Slurm has put it into its queue again by itself
+    assert len(clone.submitted()) == 1, clone.written()
+    log = (clone.results / "runs" / RUN / "ranks" / "rank_0.log").read_text()
+    assert log.count("rank 0 on ") == 2
+
+
+@pytest.mark.slow
+def test_a_training_that_reaches_its_time_limit_continues_to_the_same_bits(clone, prepared, clone_of):
+    """One job of a minute does not suffice; each saves in time before its end."""
+    long = prepared.training | {"epochs": 2000, "checkpoint_every": 100}
+    undisturbed = clone_of(prepared, runs=RANKS, training=long)
+    done = run_here(undisturbed)
+    assert done.returncode == 0, done.stderr
+    clone.configure(training=long, slurm={"cpus_per_device": 1, "mem_mb": 3000, "hours": 0.01})
+    process = clone.start("--", str(WEIGHTS))
+    require_same_end(clone, process, (undisturbed.path / WEIGHTS).read_bytes(), epochs=2000)
+    assert len(clone.submitted()) > 1, clone.written()
+    assert "TIMEOUT" not in clone.written()
+
+
+@pytest.mark.slow
+def test_a_job_that_is_preempted_and_not_queued_again_is_submitted_again(clone, straight):
+    process = clone.start("--", str(WEIGHTS))
+    clone.wait_for(lambda: len(clone.history(RUN)) > 20, process)
+    subprocess.run(["scontrol", "update", "PartitionName=debug", "PreemptMode=CANCEL"], check=True)
+    try:
+        preempt()
+    finally:
+        subprocess.run(["scontrol", "update", "PartitionName=debug", "PreemptMode=REQUEUE"], check=True)
+    require_same_end(clone, process, straight)
+    assert len(clone.submitted()) == 2, clone.written()
+    assert "is over: PREEMPTED" in clone.written()

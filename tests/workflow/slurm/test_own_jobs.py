@@ -35,6 +35,14 @@ def test_a_step_of_one_task_starts_no_other_nodes(clone):
     assert "error: n_nodes: 2 nodes are asked for, but this is one process; start it by `srun" in done.stderr
 
 
+def test_single_processes_instead_of_ranks_are_found_out(clone):
+    job = ["--nodes=2", "--ntasks=2", "--mem=4000", "--time=5"]
+    words = [*NODES, "--set", "parallelism=mpi"]
+    done = train(clone, *words, launcher=["salloc", "--quiet", *job, "srun", "--mpi=none", "--kill-on-bad-exit"])
+    assert done.returncode != 0
+    assert "does not know this MPI's PMIx; write slurm.launcher: mpirun" in done.stderr
+
+
 def test_the_doctor_knows_the_cluster_and_proposes_what_slurm_accepts(clone):
     done = subprocess.run(
         [FORGEFIELD, "doctor", "--slurm"], capture_output=True, text=True, timeout=120, cwd=clone.path

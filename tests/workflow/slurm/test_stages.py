@@ -8,8 +8,8 @@ import pytest
 
 NODES = {"devices": 1, "n_nodes": 2}
 RUNS = {
-    "ranks": NODES | {"parallelism": "mpi"},
-    "by-mpirun": NODES | {"parallelism": "mpi", "slurm": {"launcher": "mpirun"}},
+    # GPUs that are none: only the request is tried
+    "ranks": NODES | {"parallelism": "mpi", "slurm": {"gpus": True}},
     "nodes": NODES | {"parallelism": "jax"},
     "torch": NODES | {"backend": "fabric", "training": {"batching": "fixed"}},
 }
@@ -38,10 +38,8 @@ def test_every_stage_is_one_job(computed):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_two_nodes_give_the_numbers_of_one_process(computed, run):
-    one, other = (json.loads((computed.results / "runs" / name / "metrics.json").read_text()) for name in ("one", run))
-    numbers, others = (dict(_numbers(content)) for content in (one, other))
-    assert others == pytest.approx(numbers, rel=TOLERANCE.get(run, 1e-10), abs=1e-12)
-    assert len(numbers) > 10
+    runs = computed.results / "runs"
+    require_same_numbers(runs / run, runs / "one", TOLERANCE.get(run, 1e-10))
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -56,7 +54,22 @@ def test_each_process_has_a_log_which_says_where_it_was(computed, run):
 def test_one_stage_again_is_one_job(computed):
     said = computed.run("--forcerun", "evaluate", "--", "results/runs/ranks/metrics.json")
     assert len(computed.submitted()) == 1, said
-    assert "rule evaluate:" in said
+    assert "Evaluating run ranks" in said
+
+
+@pytest.mark.slow
+def test_mpirun_starts_ranks_on_two_nodes_too(computed, prepared, clone_of):
+    run = NODES | {"parallelism": "mpi", "slurm": {"launcher": "mpirun"}}
+    clone = clone_of(prepared, runs={"by-mpirun": run})
+    clone.run("results/runs/by-mpirun/metrics.json")
+    require_same_numbers(clone.results / "runs" / "by-mpirun", computed.results / "runs" / "one", 1e-10)
+    assert (clone.results / "runs/by-mpirun/ranks/rank_1.log").read_text().startswith("rank 1 on n2, job ")
+
+
+def require_same_numbers(run, other, tolerance):
+    numbers, others = (dict(_numbers(json.loads((path / "metrics.json").read_text()))) for path in (run, other))
+    assert numbers == pytest.approx(others, rel=tolerance, abs=1e-12)
+    assert len(numbers) > 10
 
 
 def _numbers(content, path=()):

@@ -1,0 +1,78 @@
+"""Jobs of Slurm for which Snakemake would wait for ever."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from forgefield.launch import watch
+from forgefield.launch.watch import LOST, PATIENCE, Watch, with_watch
+
+
+class Cluster:
+    """The time, and what Slurm says of jobs."""
+
+    def __init__(self):
+        self.time, self.states = 0.0, {}
+        self.watch = Watch(lambda: self.time)
+
+    def ended(self, jobs, after, **states):
+        self.time += after
+        return self.watch.ended(jobs, lambda: {name.removeprefix("job_"): state for name, state in states.items()})
+
+
+@pytest.fixture
+def cluster(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))  # no sacct, which would be asked
+    return Cluster()
+
+
+@pytest.mark.parametrize("state", ["PREEMPTED", "CANCELLED", "NODE_FAIL"])
+def test_a_job_that_stays_over_is_reported(cluster, state):
+    assert cluster.ended(["7", "8"], 0, job_7=state, job_8="RUNNING") == {}
+    assert cluster.ended(["7", "8"], PATIENCE, job_7=state, job_8="RUNNING") == {"7": state}
+
+
+def test_a_job_that_is_queued_again_is_waited_for(cluster):
+    assert cluster.ended(["7"], 0, job_7="PREEMPTED") == {}
+    assert cluster.ended(["7"], PATIENCE, job_7="PENDING") == {}
+    assert cluster.ended(["7"], PATIENCE, job_7="PREEMPTED") == {}
+
+
+def test_a_job_that_slurm_has_forgotten_is_reported(cluster):
+    assert cluster.ended(["7"], 0) == {}
+    assert cluster.ended(["7"], PATIENCE) == {"7": LOST}
+
+
+def test_nothing_is_said_of_jobs_while_slurm_does_not_answer(cluster):
+    assert cluster.ended(["7"], 0) == {}
+    cluster.time += PATIENCE
+    assert cluster.watch.ended(["7"], lambda: None) == {}
+
+
+def test_the_plugin_reports_what_is_over_and_waits_for_the_rest(cluster, monkeypatch):
+    monkeypatch.setattr(watch, "Watch", lambda: cluster.watch)
+    monkeypatch.setattr(watch, "states_of", lambda: {"7": "PREEMPTED", "8": "RUNNING"})
+    failed = []
+    executor = SimpleNamespace(
+        workflow=SimpleNamespace(executor_settings=SimpleNamespace(init_seconds_before_status_checks=20)),
+        next_seconds_between_status_checks=180,
+        report_job_error=lambda job, msg: failed.append((job.external_jobid, msg)),
+    )
+
+    async def all_of(executor, jobs):
+        for job in jobs:
+            yield job
+
+    check = with_watch(all_of)
+
+    async def waiting():
+        jobs = [SimpleNamespace(external_jobid=number) for number in ("7", "8")]
+        return [job.external_jobid async for job in check(executor, jobs)]
+
+    monkeypatch.setattr(watch.subprocess, "run", lambda *words, **settings: None)
+    assert asyncio.run(waiting()) == ["7", "8"]
+    cluster.time += PATIENCE
+    assert asyncio.run(waiting()) == ["8"]
+    assert failed == [("7", "Slurm's job 7 is over: PREEMPTED")]
+    assert executor.next_seconds_between_status_checks == 60
