@@ -1,4 +1,7 @@
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -210,3 +213,9 @@ def test_a_potential_of_other_numbers_shares_what_is_prepared_and_compiled(tiny,
     if engine == "jax":
         assert alike._function._evaluate is first._function._evaluate
         assert next(alike(structures)).energy == found[0].energy
+
+
+def test_two_devices_predict_the_same():
+    script = Path(__file__).with_name("predict_on_two_devices.py")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.stdout == "same 7\n", done.stderr

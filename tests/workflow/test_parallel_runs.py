@@ -20,6 +20,7 @@ RUNS = {
 }
 # PyTorch rounds otherwise than JAX in every step
 TOLERANCE = {"torch": 1e-8}
+PROCESSES = {"devices": 1}
 SEVERAL = ["ranks", "nodes", "torch"]
 LIMIT = 10.0
 
@@ -41,11 +42,13 @@ def test_every_method_gives_the_same_metrics(trained, run):
     numbers, others = (dict(_numbers(content)) for content in (one, other))
     assert others == pytest.approx(numbers, rel=TOLERANCE.get(run, 1e-12), abs=1e-12)
     assert len(numbers) > 10
+    log = (trained.results / "logs" / "evaluate" / f"{run}.log").read_text()
+    assert f"test: 4 structures on 2 devices of {PROCESSES.get(run, 2)} process" in log
 
 
 def _numbers(content, path=()):
-    if isinstance(content, dict):
-        for key, value in content.items():
+    if isinstance(content, dict | list):
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
             yield from _numbers(value, (*path, key))
     elif isinstance(content, float | int):
         yield path, content

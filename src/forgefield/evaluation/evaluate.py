@@ -5,6 +5,7 @@ variants of a fine-tuned run are ``foundation`` (as it came), ``refitted`` (the 
 training set) and ``finetuned``; a run from scratch has ``trained`` only.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,10 @@ def _write_predictions(
                 start += len(structures)
 
     path = run / f"predictions_{split}.h5"
+    devices = sum(processes.exchange(models.devices))
+    if processes.index == 0:
+        shared = f"{devices} device{'s' * (devices > 1)} of {processes.count} process{'es' * (processes.count > 1)}"
+        print(f"{split}: {len(store)} structures on {shared}", file=sys.stderr, flush=True)
     write_together(path, batches_of(len(store), models.batch), layout, write, processes)
     return path
 
