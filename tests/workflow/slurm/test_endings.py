@@ -14,7 +14,7 @@ RANKS = {RUN: {"devices": 1, "n_nodes": 2, "parallelism": "mpi"}}
 WEIGHTS = Path("results/runs", RUN, "model/weights.safetensors")
 EPOCHS = 400
 # what Slurm itself takes to end a job and to start another one
-PATIENCE = 90.0
+PATIENCE = 120.0
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def straight(prepared, clone_of):
 
 def run_here(clone):
     command = [sys.executable, "-m", "snakemake", "--cores", "2", str(WEIGHTS)]
-    return subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=900)
 
 
 def preempt():
@@ -44,7 +44,7 @@ def preempt():
 
 def require_same_end(clone, process, straight, epochs=EPOCHS):
     """Snakemake ends well, with one history and the bits of a training that nobody has disturbed."""
-    assert process.wait(timeout=300) == 0, clone.written()
+    assert process.wait(timeout=900) == 0, clone.written()
     written = [int(line.split(",")[0]) for line in clone.history(RUN)[1:]]
     assert written == list(range(1, epochs + 1))
     assert (clone.path / WEIGHTS).read_bytes() == straight
