@@ -101,6 +101,14 @@ class Clone:
                 found[int(path.parent.name)] = words
         return found
 
+    def process_of_rank(self, rank: int) -> int:
+        """The ID of the process that trains as this rank."""
+        marks = (f"\0SLURM_PROCID={rank}\0".encode(), b"\0FORGEFIELD_RANK_LOGS=")
+        (found,) = [
+            pid for pid in self.processes() if all(m in Path(f"/proc/{pid}/environ").read_bytes() for m in marks)
+        ]
+        return found
+
     def wait_until_all_ended(self) -> None:
         deadline = time.monotonic() + LIMIT
         while self.processes():
