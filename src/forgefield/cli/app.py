@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from forgefield import __version__
-from forgefield.cli import runs, stages, use
+from forgefield.cli import overview, runs, stages, use
 from forgefield.cli.export import export
 from forgefield.cli.inspect import inspect
 from forgefield.cli.validate import validate
@@ -36,6 +36,7 @@ for verb, function, panel in [
     ("evaluate", runs.evaluate, STAGES),
     ("test", runs.evaluate, STAGES),
     ("plot", runs.plot, STAGES),
+    ("runs", overview.runs, USE),
     ("validate", validate, USE),
     ("predict", use.predict, USE),
     ("export", export, USE),
