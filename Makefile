@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The rules call `python` and `forgefield` by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv demo test docs slurm lint lock clean
+.PHONY: help venv demo test docs slurm faults lint lock clean
 
 help:
 	@echo "make venv    $(VENV) with everything"
@@ -15,6 +15,7 @@ help:
 	@echo "make test    $(VENV), then the tests, one process per core up to four (ARGS=\"tests/data -x\" selects)"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make slurm   $(VENV), then the workflow on the Slurm of this machine, if it has one"
+	@echo "make faults  kill trainings of every method at POINTS=20 random places each, and write docs/reliability.md"
 	@echo "make lint    ruff, snakefmt and snakemake --lint"
 	@echo "make lock    new lock and conda files from pyproject.toml"
 	@echo "make clean   remove $(VENV) and caches; results stay"
@@ -45,6 +46,9 @@ docs: venv
 # One after the other: they share the nodes.
 slurm: venv
 	$(BIN)/python -m pytest tests/workflow/slurm $(ARGS)
+
+faults: venv
+	$(BIN)/python tests/faults/matrix.py $(POINTS) --update-docs
 
 lint: venv
 	$(BIN)/ruff check

@@ -10,14 +10,14 @@ import pytest
 ENDS_AT_ONCE = 5.0
 
 
-def program(heeds):
+def program(heeds, patient):
     from contextlib import nullcontext
 
     from forgefield.cli.interrupts import interruptible
     from forgefield.trainers.stopping import Stop
 
     stop = Stop()
-    with interruptible(lambda: "here", stop, speaks=True), stop.watched() if heeds else nullcontext():
+    with interruptible(lambda: "here", stop, patient=patient), stop.watched() if heeds else nullcontext():
         print("ready", flush=True)
         while not stop.asked:
             time.sleep(0.01)
@@ -59,6 +59,15 @@ def test_work_is_asked_first_and_ended_at_the_second_signal(started, number):
     )
 
 
+def test_a_process_with_a_parent_leaves_the_second_signal_to_it(started):
+    process = started("heeds", "patient")
+    for _ in range(2):
+        process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "asked\n"
+    time.sleep(1.5)
+    assert process.poll() is None
+
+
 def test_what_cannot_be_asked_is_ended(started):
     process = started()
     process.send_signal(signal.SIGINT)
@@ -67,4 +76,4 @@ def test_what_cannot_be_asked_is_ended(started):
 
 
 if __name__ == "__main__":
-    program(heeds="heeds" in sys.argv)
+    program(heeds="heeds" in sys.argv, patient="patient" in sys.argv)

@@ -252,7 +252,7 @@ def test_a_signal_saves_the_training_and_says_how_to_go_on(folder, number, setti
 
 def test_a_training_goes_on_as_it_began_or_not_at_all(folder):
     def train(*words):
-        return command(folder, "train", "my_run.yaml", "max_epochs=9", "seed=5", *words)
+        return command(folder, "train", "my_run.yaml", "max_epochs=9", *words)
 
     limit = "training.stop_before=0.1 s"  # over before the first step
     done = train(limit)

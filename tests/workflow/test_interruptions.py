@@ -1,4 +1,4 @@
-"""A killed training continues when snakemake is called again."""
+"""A training that was killed, or lost the snakemake that started it, continues when snakemake is called again."""
 
 import csv
 import os
@@ -8,47 +8,118 @@ import subprocess
 import time
 from pathlib import Path
 
-EPOCHS = 100
+import pytest
+
+EPOCHS = 200
 TRAINING = ("--config", f"training={{epochs: {EPOCHS}}}")
+RUN = "runs/water-tiny-jax"
+LIMIT = 120.0
+# an epoch that is done again, since its checkpoint was not written yet, takes another time
+TIMES = ("seconds", "data_wait_ms_per_step")
 
 
-def rows(history: Path) -> list[dict[str, str]]:
-    with open(history) as file:
-        return list(csv.DictReader(file))
+@pytest.fixture
+def workspace(finished_copy):
+    """Everything is there but the training, which is to be longer."""
+    shutil.rmtree(finished_copy.results / RUN)
+    return finished_copy
 
 
-def kill_in_training(workspace, *, after: int) -> list[dict[str, str]]:
-    """Kill snakemake and all its processes once the history has some epochs; what it had then."""
-    history = workspace.results / "runs" / "water-tiny-jax" / "history.csv"
-    process = subprocess.Popen(
-        workspace.command(*TRAINING),
+def start(workspace, *words):
+    """Start snakemake in a session of its own."""
+    return subprocess.Popen(
+        workspace.command(*TRAINING, *words),
         env=workspace.environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def history(workspace):
     try:
-        while not history.exists() or len(rows(history)) < after:
-            assert process.poll() is None, "snakemake ended before it could be killed"
-            time.sleep(0.01)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    return rows(history)
+        with open(workspace.results / RUN / "history.csv") as file:
+            return [{k: v for k, v in row.items() if k not in TIMES} for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        return []
 
 
-def test_a_killed_training_is_continued(finished_copy):
-    run = finished_copy.results / "runs" / "water-tiny-jax"
-    shutil.rmtree(run)
-    killed = kill_in_training(finished_copy, after=5)
-    assert len(killed) < EPOCHS
+def wait_for(workspace, epochs, process):
+    """Wait until so many epochs are done; the history then."""
+    deadline = time.monotonic() + LIMIT
+    while len(rows := history(workspace)) < epochs:
+        assert process.poll() is None, "snakemake ended before it could be interrupted"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return rows
 
-    assert finished_copy.run("--unlock", *TRAINING).returncode == 0
-    done = finished_copy.run(*TRAINING)
 
+def trainings(workspace):
+    """The processes of the job that trains in a workspace."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            program = (path / "cmdline").read_bytes().split(b"\0")[1:2]
+            if program and program[0].endswith(b"/train.py") and (path / "cwd").resolve() == workspace.path:
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def finish(workspace, *words, before):
+    """Call snakemake once more: the training continues, and has each epoch once."""
+    done = workspace.run(*TRAINING, *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "continues after epoch" in (finished_copy.results / "logs" / "train" / "water-tiny-jax.log").read_text()
-    history = rows(run / "history.csv")
-    assert [int(row["epoch"]) for row in history] == list(range(1, EPOCHS + 1))
-    assert history[: len(killed)] == killed
-    assert finished_copy.jobs(*TRAINING) == set()
+    rows = history(workspace)
+    assert [int(row["epoch"]) for row in rows] == list(range(1, EPOCHS + 1))
+    assert rows[: len(before)] == before
+    return (workspace.results / "logs/train/water-tiny-jax.log").read_text()
+
+
+def test_when_everything_was_killed_at_once(workspace):
+    process = start(workspace)
+    before = wait_for(workspace, 5, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert workspace.run("--unlock", *TRAINING).returncode == 0
+    assert "continues after epoch" in finish(workspace, "--rerun-incomplete", before=before)
+    assert workspace.jobs(*TRAINING) == set()
+
+
+def test_when_the_job_is_killed_and_then_all_are_ended(workspace):
+    process = start(workspace, "--retries", "1")
+    before = wait_for(workspace, 5, process)
+    for training in trainings(workspace):
+        os.kill(training, signal.SIGKILL)
+    # the same call tries again, from the checkpoint
+    before = wait_for(workspace, len(before) + 5, process)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=LIMIT)
+    assert trainings(workspace) == []
+    assert "continues after epoch" in finish(workspace, "--forcerun", "train", before=before)
+    # it is complete: a forced one gives the same at once
+    weights = (workspace.results / RUN / "model/weights.safetensors").read_bytes()
+    assert "complete: all" in finish(workspace, "--forcerun", "train", before=before)
+    assert (workspace.results / RUN / "model/weights.safetensors").read_bytes() == weights
+
+
+def test_when_snakemake_alone_was_killed_the_next_call_waits_for_its_training(workspace):
+    process = start(workspace)
+    before = wait_for(workspace, 5, process)
+    process.kill()
+    process.wait()
+    (training,) = trainings(workspace)
+    os.kill(training, signal.SIGSTOP)
+    assert workspace.run("--unlock", *TRAINING).returncode == 0
+    again = start(workspace)
+    log = workspace.results / "logs/train/water-tiny-jax.log"
+    deadline = time.monotonic() + LIMIT
+    while f"waiting for process {training} on " not in (log.read_text() if log.exists() else ""):
+        assert again.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    os.kill(training, signal.SIGKILL)
+    assert again.wait(timeout=LIMIT) == 0
+    assert "continues after epoch" in log.read_text()
+    finish(workspace, before=before)

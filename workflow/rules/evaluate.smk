@@ -39,4 +39,4 @@ rule evaluate:
     shell:
         'python "$SCRIPTS"/evaluate.py --config {params.settings:q} --run {wildcards.run:q}'
         " --data {params.data:q} --model {params.foundation:q} --statistics {input.statistics:q}"
-        " --output {params.directory:q} 2>&1 | tee {log:q}"
+        " --output {params.directory:q} --wait 2>&1 | tee {log:q}"

@@ -5,7 +5,8 @@ rule train:
     Needs the training and validation splits, the imported model and the statistics; makes the best model by
     validation loss, history.csv, and the settings and provenance of the run. Checkpoints lie beside them and are not
     an output, because Snakemake deletes outputs before each attempt and a killed training continues from its last
-    checkpoint.
+    checkpoint. A training that gets a signal saves itself and ends with exit code 75; the shell and tee, which may get
+    it too, wait for that.
     """
     input:
         train=dataset_of("train.h5"),
@@ -47,6 +48,8 @@ rule train:
     message:
         "Training run {wildcards.run}"
     shell:
+        "trap : TERM INT USR1; "
         'python "$SCRIPTS"/train.py --config {params.settings:q} --run {wildcards.run:q}'
         " --data {params.data:q} --model {params.model:q} --statistics {input.statistics:q}"
-        " --output {params.directory:q} 2>&1 | tee {log:q}"
+        " --output {params.directory:q} --wait 2>&1"
+        " | (trap '' TERM INT USR1; exec tee {log:q})"

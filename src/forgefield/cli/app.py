@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from forgefield import __version__
-from forgefield.cli import runs, stages, use
+from forgefield.cli import overview, runs, stages, use
 from forgefield.cli.examples import examples_of, first_steps
 from forgefield.cli.export import export
 from forgefield.cli.init import init
@@ -41,6 +41,7 @@ for verb, function, panel in [
     ("evaluate", runs.evaluate, STAGES),
     ("test", runs.evaluate, STAGES),
     ("plot", runs.plot, STAGES),
+    ("runs", overview.runs, RESULTS),
     ("report", report, RESULTS),
     ("validate", validate, RESULTS),
     ("predict", use.predict, USE),

@@ -12,6 +12,7 @@ EXAMPLES = {
     "train": ["forgefield train my_run.yaml devices=2 training.lr=5e-4"],
     "test": ["forgefield test my_run.yaml devices=2", "forgefield test my_run.yaml --json"],
     "plot": ["forgefield plot my_run.yaml"],
+    "runs": ["forgefield runs"],
     "report": ["forgefield report runs/my_run -o report.html"],
     "validate": ["forgefield validate results/datasets/glycolaldehyde/train.h5"],
     "predict": [f"forgefield predict {MODEL} molecules.xyz -o predicted.extxyz"],

@@ -27,10 +27,13 @@ class Asked(Protocol):
 
 
 @contextmanager
-def interruptible(standing: Callable[[], str], stop: Asked, speaks: bool) -> Iterator[None]:
+def interruptible(
+    standing: Callable[[], str], stop: Asked, *, speaks: bool = True, patient: bool = False
+) -> Iterator[None]:
     """Ask work that heeds ``stop`` to end at a signal; at a second one, or where nothing heeds it, end the program.
 
-    It ends by SystemExit, with the code that a shell gives it, and if it ``speaks`` with a line.
+    It ends by SystemExit, with the code that a shell gives it, and if it ``speaks`` with a line. One that is
+    ``patient`` leaves its end to the process that has started it, by which signals may come twice.
 
     The main thread may be in a compilation or wait for another process, where Python handles no signal. So another
     thread hears of it first, says what there is to say, and ends the program if the main thread does not.
@@ -40,22 +43,20 @@ def interruptible(standing: Callable[[], str], stop: Asked, speaks: bool) -> Ite
     ends: SimpleQueue[bool] = SimpleQueue()
 
     def watch() -> None:
+        is_asked = False
         with reads:
             while number := reads.recv(1):
                 name = signal.Signals(number[0]).name
-                first = stop.reason is None
-                if not first and not speaks:
-                    # Slurm signals all processes of a job, and so does the one that has started this one, and ends it
-                    ends.put(False)
-                    continue
-                if first and stop.heeded:
+                if (stop.heeded and not is_asked) or (patient and is_asked):
                     stop.ask("by a signal")
-                    say(f"{name}: the training finishes its step and is saved; a second signal ends it at once")
+                    if not is_asked:
+                        say(f"{name}: the training finishes its step and is saved; a second signal ends it at once")
+                    is_asked = True
                     ends.put(False)
                     continue
                 say(f"stopped by {name}; {standing()}")
                 ends.put(True)
-                time.sleep(GRACE_SECONDS if first else AT_ONCE_SECONDS)
+                time.sleep(AT_ONCE_SECONDS if is_asked else GRACE_SECONDS)
                 os._exit(128 + number[0])
 
     def say(line: str) -> None:

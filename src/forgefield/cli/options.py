@@ -55,6 +55,9 @@ ZeroShot = Annotated[
     ),
 ]
 Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait while another command works on the run, where it would else be refused.")
+]
 AllowChanged = Annotated[
     list[str] | None,
     typer.Option(metavar="KEY", help="A key that may differ from when the training began; can be repeated."),

@@ -4,8 +4,8 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 import sys
-from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from forgefield.cli.options import (
     Overrides,
     RunName,
     Statistics,
+    Wait,
     Words,
     ZeroShot,
     load_run,
@@ -46,12 +47,13 @@ def train(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    wait: Wait = False,
     allow_changed: AllowChanged = None,
 ) -> None:
     """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
     whole, settings = load_run(words, config, run, overrides)
     train_it = partial(_train, allow_changed or ())
-    _do(train_it, whole, settings, _paths(settings, data, model, statistics, output), trains=True)
+    _do(train_it, whole, settings, _paths(settings, data, model, statistics, output), wait, trains=True)
 
 
 def evaluate(
@@ -63,6 +65,7 @@ def evaluate(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
+    wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
@@ -73,7 +76,7 @@ def evaluate(
         _require_test_data(whole, settings)
     paths = _paths(settings, data, model, statistics, output)
     with stdout_to_stderr() if as_json else nullcontext():
-        _do(_evaluate, whole, settings, paths)
+        _do(_evaluate, whole, settings, paths, wait)
     if as_json and is_first():
         print((paths.output / "metrics.json").read_text(encoding="utf-8"), end="")
 
@@ -136,43 +139,55 @@ def _require_test_data(config: Config, run: RunConfig) -> None:
         )
 
 
-def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", trains: bool = False) -> None:
+def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool, trains: bool = False) -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
-    from forgefield.prepare import only_one, prepare_run, removed_on_error
+    from forgefield.prepare import prepare_run, removed_on_error
     from forgefield.trainers.stopping import Stop
 
     stop, standing = Stop(launch.started()), partial(_standing, run, paths, trains)
+    alone = _alone(paths.output, wait, trains)
     if launch.is_started(run):
         with launch.ended_together(), removed_on_error(paths.output):
             launch.join(run)
             # after JAX, which would take SIGTERM for a mere note
-            with interruptible(standing, stop, speaks=launch.is_first()):
-                _do_together(work, config, run, paths, stop)
+            with interruptible(standing, stop, speaks=launch.is_first(), patient=launch.is_child()):
+                _do_together(work, config, run, paths, alone if launch.is_first() else nullcontext(), stop)
         return
     launch.require_here(run)
-    with only_one(paths.output), removed_on_error(paths.output), interruptible(standing, stop, speaks=True):
+    with alone as lock, removed_on_error(paths.output), interruptible(standing, stop):
         prepare_run(config, run, paths)
         if launch.process_count(run) > 1:
             with stop.watched() if trains else nullcontext():
-                launch.start(run, paths.output, stop)
+                launch.start(run, paths.output, stop, keep=[lock])
         else:
             work(run, paths, None, stop)
 
 
-def _do_together(work: Work, config: Config, run: RunConfig, paths: "RunPaths", stop: "Stop") -> None:
+@contextmanager
+def _alone(output: Path, wait: bool, trains: bool) -> Iterator[int]:
+    """With the lock on a run, whose descriptor this yields; the error of a training stays for `forgefield runs`."""
+    from forgefield.prepare import only_one
+    from forgefield.prepare.standing import noted_error
+
+    with only_one(output, wait=wait) as lock, noted_error(output) if trains else nullcontext():
+        yield lock
+
+
+def _do_together(
+    work: Work, config: Config, run: RunConfig, paths: "RunPaths", alone: AbstractContextManager, stop: "Stop"
+) -> None:
     """This process's share of the work; process 0 makes the inputs, unless they were there.
 
     The lock on the run is held by forgefield where that has started the processes, else by process 0.
     """
-    from forgefield.launch import is_first
-    from forgefield.prepare import only_one, prepare_run
+    from forgefield.prepare import prepare_run
     from forgefield.trainers.run import connect
     from forgefield.trainers.shared import require_shared
 
     processes = connect(run)
     require_shared(paths.output, processes)
-    with only_one(paths.output) if is_first() else nullcontext():
+    with alone:
         if processes.index == 0:
             prepare_run(config, run, paths)
         processes.broadcast(None)  # the others wait for it
@@ -196,10 +211,11 @@ def _standing(run: RunConfig, paths: "RunPaths", trains: bool) -> str:
 def _train(
     allowed: Collection[str], run: RunConfig, paths: "RunPaths", processes: "Processes | None", stop: "Stop"
 ) -> None:
+    from forgefield.launch import end_all
     from forgefield.trainers.run import train_run
 
     inputs = paths.data, paths.model, paths.statistics
-    train_run(run, *inputs, paths.output, processes, stop=stop, allowed=allowed)
+    train_run(run, *inputs, paths.output, processes, stop=stop, allowed=allowed, on_hang=end_all)
 
 
 def _evaluate(run: RunConfig, paths: "RunPaths", processes: "Processes | None", stop: "Stop") -> None:

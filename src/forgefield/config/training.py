@@ -167,6 +167,10 @@ class TrainingConfig(Section):
     time before it the run stops with a checkpoint and exit code 75, and the same command continues it. `null`: no limit
     but that of the Slurm job, before whose end it stops in any case."""
 
+    hang_timeout: Positive | None = 600.0
+    """Seconds without a new batch after which a training of several processes ends, with the process named that no
+    longer answers; more than a compilation takes, or the writing of a checkpoint. `null`: wait for ever."""
+
     @model_validator(mode="after")
     def _decay_needs_adamw(self) -> Self:
         if self.weight_decay and self.optimizer == "adam":

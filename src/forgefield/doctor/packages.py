@@ -15,7 +15,6 @@ class Package(NamedTuple):
 GROUPS: dict[str, tuple[Package, ...]] = {
     "base": (
         Package("ase", "ase"),
-        Package("filelock", "filelock"),
         Package("h5py", "h5py"),
         Package("matplotlib", "matplotlib"),
         Package("numpy", "numpy"),

@@ -7,16 +7,18 @@ too. Whichever of them fails first leaves its message in a file; the waiting pro
 as if it had failed itself.
 """
 
-from forgefield.launch.failures import ended_together
+from forgefield.launch.failures import end_all, ended_together
 from forgefield.launch.here import require_here
-from forgefield.launch.processes import is_first, is_started, join, process_count, started
+from forgefield.launch.processes import is_child, is_first, is_started, join, process_count, started
 from forgefield.launch.resources import RUN, SMALL, require_resources, run_resources, small_resources
 from forgefield.launch.starting import start
 
 __all__ = [
     "RUN",
     "SMALL",
+    "end_all",
     "ended_together",
+    "is_child",
     "is_first",
     "is_started",
     "join",

@@ -21,15 +21,21 @@ class Child(subprocess.Popen):
     Args:
         command, environment: of the process.
         end: the signal.
+        keep: descriptors that stay open in it.
         output: the file that it writes to; None: where its parent does.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: dict[str, str], end: signal.Signals, output: TextIO | None = None
+        self,
+        command: Sequence[str],
+        environment: dict[str, str],
+        end: signal.Signals,
+        keep: Sequence[int] = (),
+        output: TextIO | None = None,
     ) -> None:
         self._end = end
         # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
-        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "pass_fds": keep, "stdout": output, "stderr": output}
         super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
 
     def ask(self) -> None:

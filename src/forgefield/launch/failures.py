@@ -36,6 +36,11 @@ def ended_together() -> Iterator[None]:
         _fail(f"{type(error).__name__}: {error}", 1, traceback.format_exc())
 
 
+def end_all(message: str) -> NoReturn:
+    """End this process from any thread, and so all others, for a fault of the machine."""
+    _fail(f"{message}; run again: it continues from the last checkpoint", MachineError.exit_code)
+
+
 def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     line, path = " ".join(message.split()), os.environ.get(FAILURE)
     sys.stdout.flush()

@@ -1,5 +1,6 @@
 """How many processes a run needs, which of them this one is, and what is its own."""
 
+import math
 import os
 import socket
 import time
@@ -20,6 +21,8 @@ SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID")
+# seconds, see _patience: JAX's own default, and more than a training takes
+LEAST_PATIENCE, FOR_EVER = 100, 10**8
 
 
 def process_count(config: RunConfig) -> int:
@@ -36,6 +39,11 @@ def is_started(config: RunConfig) -> bool:
 def started() -> float:
     """When the run began, in seconds since the epoch, which the process that has started this one knows."""
     return float(os.environ.get(STARTED, time.time()))
+
+
+def is_child() -> bool:
+    """Whether forgefield has started this process."""
+    return FAILURE in os.environ
 
 
 def is_first() -> bool:
@@ -68,13 +76,21 @@ def join(config: RunConfig) -> None:
         import jax
 
         _name_this_machine(os.environ[COORDINATOR])
+        words = os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), rank()
         # JAX would otherwise ask Slurm for what it is not told
-        alone = {"cluster_detection_method": "deactivate"}
-        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), rank(), **alone)
+        alone = {"cluster_detection_method": "deactivate", "heartbeat_timeout_seconds": _patience(config)}
+        jax.distributed.initialize(*words, **alone)
     elif config.backend == "jax" and int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 
-        jax.distributed.initialize(local_device_ids=list(range(config.devices)))
+        devices = list(range(config.devices))
+        jax.distributed.initialize(local_device_ids=devices, heartbeat_timeout_seconds=_patience(config))
+
+
+def _patience(config: RunConfig) -> int:
+    """Seconds after which JAX ends what no longer answers, without a name: later than ``training.hang_timeout``."""
+    limit = config.training.hang_timeout
+    return FOR_EVER if limit is None else LEAST_PATIENCE + 2 * math.ceil(limit)
 
 
 def _name_this_machine(coordinator: str) -> None:

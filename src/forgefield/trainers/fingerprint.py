@@ -20,6 +20,7 @@ FREE_KEYS = {
     "checkpoint_minutes",
     "keep_checkpoints",
     "stop_before",
+    "hang_timeout",
     "eval_batch",
     "kernels",
     "micro_batches",

@@ -1,8 +1,7 @@
 """One training run as a stage: from converted data, model and statistics to a trained potential."""
 
-import sys
-from collections.abc import Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
@@ -24,10 +23,12 @@ from forgefield.statistics.compute import require_known_elements
 from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.epoch_trainer import EpochTrainer
 from forgefield.trainers.fingerprint import fingerprint, notes
+from forgefield.trainers.hangs import HangWatch
+from forgefield.trainers.say import say
 from forgefield.trainers.stopping import Stop, end_of_job
 
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
-BEFORE = "checkpoints-before"
+BEFORE, HANGS = "checkpoints-before", ".hangs"
 
 
 def connect(config: RunConfig) -> Processes:
@@ -45,6 +46,7 @@ def train_run(
     *,
     stop: Stop | None = None,
     allowed: Collection[str] = (),
+    on_hang: Callable[[str], Any] | None = None,
 ) -> None:
     """Train, or continue from the last checkpoint, and write the run's directory.
 
@@ -62,6 +64,7 @@ def train_run(
         processes: those of :func:`connect`, where that was called before.
         stop: what asks this process to end.
         allowed: keys that may have changed though they decide the result, as ``training.lr``.
+        on_hang: is called by a thread with what there is to say when a process does not answer, and ends this one.
 
     Raises:
         UserError: settings, data and model do not fit together, or are others than when the training began, or the loss
@@ -90,11 +93,12 @@ def train_run(
             _limit(stop, config)
         if trainer.resume(allowed) and processes.index == 0:
             going_on = f"continues after {trainer.standing()}; from {checkpoints}"
-            _say(trainer.complete(config.training.epochs) or going_on)
+            say(trainer.complete(config.training.epochs) or going_on)
         try:
             if processes.index == 0:
                 _write_config(config, output / "config.yaml")
-            trainer.train(config.training.epochs, stop)
+            with _watch(config, processes, stop, output, on_hang):
+                trainer.train(config.training.epochs, stop)
             if processes.index == 0:
                 save_potential(_trained(potential, trainer), output / "model")
                 write_json(output / "provenance.json", _provenance(config, trainer, origin))
@@ -110,6 +114,16 @@ def _engine(backend: str) -> ModuleType:
         raise UserError(
             f"backend: {backend} needs {error.name}, which is not installed; pip install 'forgefield[{backend}]'"
         ) from None
+
+
+def _watch(
+    config: RunConfig, processes: Processes, stop: Stop, output: Path, on_hang: Callable[[str], Any] | None
+) -> AbstractContextManager:
+    """Looks whether all processes go on, where there are several and somebody wants to know."""
+    limit = config.training.hang_timeout
+    if processes.count == 1 or limit is None or on_hang is None:
+        return nullcontext()
+    return HangWatch(output / HANGS, processes, stop, limit, on_hang)
 
 
 def _limit(stop: Stop, config: RunConfig) -> None:
@@ -145,7 +159,3 @@ def _provenance(config: RunConfig, trainer: EpochTrainer, origin: dict[str, Any]
 def _write_config(config: RunConfig, path: Path) -> None:
     with atomic_file(path) as temporary:
         temporary.write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -23,6 +23,7 @@ class Stop:
         heeded: whether a training looks at this, so that it can be asked instead of ended.
         reason: by whom it was asked, in words.
         needed: seconds that the training takes to come to an end.
+        looks, looked: how often, and when last, the training looked at :attr:`asked`, as it does with every batch.
     """
 
     def __init__(self, started: float | None = None) -> None:
@@ -30,6 +31,7 @@ class Stop:
         self.heeded = False
         self.reason: str | None = None
         self.needed = 0.0
+        self.looks, self.looked = 0, 0.0
         self._limits: list[tuple[float, str]] = []
 
     def ask(self, reason: str) -> None:
@@ -41,6 +43,7 @@ class Stop:
 
     @property
     def asked(self) -> bool:
+        self.looks, self.looked = self.looks + 1, time.monotonic()
         if self.reason is None and self._limits:
             end, reason = min(self._limits)
             if time.time() + self.needed > end:

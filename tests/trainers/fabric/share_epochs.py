@@ -18,6 +18,7 @@ from forgefield import launch
 from forgefield.data.reader import StructureList
 from forgefield.errors import reported_errors
 from forgefield.models.potential import load_potential
+from forgefield.trainers.stopping import Stop
 
 DATA = {
     "odd": labelled_structures(11),
@@ -60,6 +61,6 @@ if __name__ == "__main__":
                 launch.join(config_of())
                 train()
         elif config_of().devices > 1:
-            launch.start(config_of())
+            launch.start(config_of(), Stop())
         else:
             train()

@@ -1,0 +1,90 @@
+"""How runs stand: which are complete, at work, stopped or failed, and where."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from forgefield.errors import MachineError, UserError
+from forgefield.files import atomic_file, read_json
+from forgefield.prepare.lock import LOCK, holder
+from forgefield.trainers.checkpoints import CONTENT, saved_checkpoints
+from forgefield.trainers.record import TrainingRecord
+
+ERROR = "error.txt"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands.
+
+    Attributes:
+        run: its directory.
+        state: ``stopped`` is a run that a signal, a time limit or SIGKILL has ended; ``failed`` one with an error.
+        epoch, step: finished epochs and optimizer steps in its newest checkpoint.
+        epochs: that it was last asked for.
+        best_epoch, best_loss: of the lowest validation loss, or of the last epoch without validation data.
+        where: which process works on it, or where it goes on, or its error.
+    """
+
+    run: str
+    state: Literal["complete", "running", "stopped", "failed"]
+    epoch: int
+    step: int
+    epochs: int | None
+    best_epoch: int
+    best_loss: float | None
+    where: str
+
+
+def find_runs(folder: Path) -> list[Standing]:
+    """All runs in a folder, however deep, by name.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; give one in which there are runs")
+    return [standing(lock.parent) for lock in sorted(folder.rglob(LOCK))]
+
+
+def standing(run: Path) -> Standing:
+    """How one run stands."""
+    saved = saved_checkpoints(run / "checkpoints")
+    content = read_json(saved[0] / CONTENT) if saved else None
+    record = TrainingRecord.read(content["record"]) if content else TrainingRecord()
+    config, error = run / "config.yaml", run / ERROR
+    if process := holder(run):
+        state, where = "running", process
+    elif content and content["complete"] and (run / "model" / "model.json").exists():
+        state, where = "complete", ""
+    elif error.exists():
+        state, where = "failed", error.read_text().strip()
+    else:
+        state, where = "stopped", f"continues after {record.place}" if saved else "there is no checkpoint"
+    return Standing(
+        run=str(run),
+        state=state,
+        epoch=record.epoch,
+        step=record.step,
+        epochs=yaml.safe_load(config.read_text())["training"]["epochs"] if config.exists() else None,
+        best_epoch=record.best_epoch,
+        best_loss=record.best_loss,
+        where=where,
+    )
+
+
+@contextmanager
+def noted_error(run: Path) -> Iterator[None]:
+    """Leave the line of an error in the run's directory until it goes on."""
+    (run / ERROR).unlink(missing_ok=True)
+    try:
+        yield
+    except (UserError, MachineError) as error:
+        if run.is_dir():  # else it was not to become a run
+            with suppress(OSError), atomic_file(run / ERROR) as file:  # the disk may be full
+                file.write_text(f"{error}\n")
+        raise
