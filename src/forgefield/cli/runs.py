@@ -95,10 +95,10 @@ def plot(
     _, settings = load_run(words, config, run, overrides)
     root = output or run_directory(settings)
     data = data or (dataset_directory(settings.dataset) if settings.output_path is None else root / "data")
-    if not data.exists():
-        print(f"{data}: not there, so no data_overview; give --data", file=sys.stderr)
     for path in plot_run(root, settings.plots, data if data.exists() else None):
         print(path)
+    if not data.exists():
+        print(f"{data}: not there, so no data_overview; give --data", file=sys.stderr)
 
 
 def _paths(
