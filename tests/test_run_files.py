@@ -76,15 +76,18 @@ def results(output):
         with h5py.File(output / f"predictions_{split}.h5") as file:
             file.visititems(
                 lambda name, item, split=split: (
-                    predictions.update({f"{split}/{name}": item[()]}) if isinstance(item, h5py.Dataset) else None
+                    predictions.update({f"{split}/{name}": item[()]})
+                    if isinstance(item, h5py.Dataset) and item.shape
+                    else None
                 )
             )
     return json.loads((output / "metrics.json").read_text()), predictions
 
 
 def numbers(content, path=()):
-    if isinstance(content, dict):
-        return [pair for key, value in content.items() for pair in numbers(value, (*path, key))]
+    if isinstance(content, dict | list):
+        items = content.items() if isinstance(content, dict) else enumerate(content)
+        return [pair for key, value in items for pair in numbers(value, (*path, key))]
     return [(path, content)]
 
 

@@ -139,7 +139,7 @@ def usage_mistakes():
         needed = [p for p in command.params if p.required or (p not in options and p.nargs == 1)]
         everything = [w for p in needed for w in (p.opts[:1] if p in options else []) + ["x"]]
         yield [verb, *everything, "--nonsense"], "--nonsense"
-        if not any(p.nargs == -1 for p in command.params):
+        if not any(p.nargs == -1 or not p.required for p in command.params if p not in options):
             yield [verb, *everything, "additional"], "additional"
         yield from (([verb], p.name) for p in command.params[:1] if p.required)
         yield from (([verb, "x", "x"], p.opts[0]) for p in options if p.required)

@@ -88,7 +88,7 @@ def _write_store(path: Path, n: int) -> None:
         units=Units(),
         dtype=np.float64,
         has_virial=False,
-        attributes=files | {"source_sha256": json.dumps(["", ""])},
+        attributes=files | {"source_sha256": json.dumps(["aaaa", "bbbb"])},
     ) as writer:
         writer.append(
             [Structure(numbers=np.array([1]), positions=np.zeros((1, 3)), energy=0.0, forces=np.zeros((1, 3)))]

@@ -25,6 +25,7 @@ def test_nothing_is_loaded_from_elsewhere(page):
 def test_it_shows_settings_in_which_runs_differ_and_provenance(page):
     assert re.search(r"<th>training.lr</th><td>0.001</td><td>0.01</td>", page)
     assert "<th>training.epochs</th>" not in page
+    assert re.search(r"<th>sha256.a.xyz</th><td>aaaa</td>", page)
     assert re.search(r"<th>git_commit</th><td>0123abc</td>", page)
     assert "&lt;quick&gt;" in page
     assert "<quick>" not in page

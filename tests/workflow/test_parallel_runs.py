@@ -47,8 +47,8 @@ def test_every_method_gives_the_same_metrics(trained, run):
 
 
 def _numbers(content, path=()):
-    if isinstance(content, dict):
-        for key, value in content.items():
+    if isinstance(content, dict | list):
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
             yield from _numbers(value, (*path, key))
     elif isinstance(content, float | int):
         yield path, content

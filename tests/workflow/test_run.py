@@ -3,12 +3,13 @@
 import json
 import re
 
+PICTURES = ("parity_energy", "parity_forces", "error_by_element", "error_by_force", "learning_curve", "data_overview")
 STAGES = {"convert", "import", "statistics", "train", "evaluate", "plot", "report"}
 
 
 def test_one_command_ends_in_parity_plots_and_a_table(finished):
     run = finished.results / "runs" / "water-tiny-jax"
-    for name in ("parity_energy", "parity_forces", "learning_curve"):
+    for name in PICTURES:
         assert (run / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (run / f"{name}.svg").read_text()
     errors = json.loads((run / "metrics.json").read_text())["splits"]["test"]["trained"]

@@ -16,7 +16,7 @@ from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
 from forgefield import launch
-from forgefield.errors import UserError, reported_errors
+from forgefield.errors import reported_errors
 from forgefield.launch.plugin import adapt_plugin
 from forgefield.models.plugin.code import code_files
 

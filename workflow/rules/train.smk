@@ -5,9 +5,8 @@ rule train:
     Needs the training and validation splits, the imported model and the statistics; makes the best model by
     validation loss, history.csv, and the settings and provenance of the run. Checkpoints lie beside them and are not
     an output, because Snakemake deletes outputs before each attempt and a killed training continues from its last
-    checkpoint.
-    A training that gets a signal saves itself and ends with exit code 75; the shell and tee, which may get it too, wait
-    for that.
+    checkpoint. A training that gets a signal saves itself and ends with exit code 75; the shell and tee, which may get
+    it too, wait for that.
     """
     input:
         train=dataset_of("train.h5"),

@@ -23,6 +23,7 @@ FIRST_STEPS = {
     "forgefield init data.xyz --model MODEL": "writes data.yaml",
     "forgefield train data.yaml": "trains; after a stop, continues",
     "forgefield test data.yaml": "errors, before and after training",
+    "forgefield plot data.yaml": "parity, errors, learning curve",
     "forgefield report runs/data": "all of it on one page",
     "snakemake --configfile data.yaml": "the same, each stage when needed",
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forgefield.cli.output import AsJson
 from forgefield.cli.paths import RESULTS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ STYLES = {"complete": "green", "running": "cyan", "stopped": "yellow", "failed":
 
 def runs(
     folder: Annotated[Path, typer.Argument(help="Where the runs are, however deep.")] = RESULTS / "runs",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List runs: complete, running, stopped or failed, how far they are, and their best score."""
     from forgefield.prepare.standing import find_runs

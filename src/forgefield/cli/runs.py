@@ -65,8 +65,8 @@ def evaluate(
     statistics: Statistics = None,
     output: Output = None,
     overrides: Overrides = None,
-    as_json: AsJson = False,
     wait: Wait = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
     from forgefield.launch import is_first

@@ -19,11 +19,12 @@ HEAD = f"""\
 `forgefield test` (in the workflow, the rule `evaluate`) writes `metrics.json` beside `predictions_SPLIT.h5`. Every
 number is computed in double precision from those predictions, in the order of the data; so the number of processes that
 made the predictions cannot change it. The [JSON schema](../workflow/schemas/metrics.schema.json) is for programs.
+For the run of [run_files.md](run_files.md):
 
 ```python
 import json
 
-metrics = json.load(open("runs/glycolaldehyde_pbe/metrics.json"))
+metrics = json.load(open("runs/my_run/metrics.json"))
 print(metrics["splits"]["test"]["finetuned"]["forces"]["mae"], metrics["units"]["forces"])
 print(metrics["parts"]["test"]["element"]["O"]["errors"]["finetuned"]["forces"]["mae_interval"])
 ```

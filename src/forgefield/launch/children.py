@@ -21,8 +21,8 @@ class Child(subprocess.Popen):
     Args:
         command, environment: of the process.
         end: the signal.
-        output: the file that it writes to; None: where its parent does.
         keep: descriptors that stay open in it.
+        output: the file that it writes to; None: where its parent does.
     """
 
     def __init__(
@@ -30,13 +30,12 @@ class Child(subprocess.Popen):
         command: Sequence[str],
         environment: dict[str, str],
         end: signal.Signals,
-        *,
-        output: TextIO | None = None,
         keep: Sequence[int] = (),
+        output: TextIO | None = None,
     ) -> None:
         self._end = end
         # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
-        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "pass_fds": keep}
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "pass_fds": keep, "stdout": output, "stderr": output}
         super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
 
     def ask(self) -> None:

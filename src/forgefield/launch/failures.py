@@ -64,14 +64,13 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     os._exit(code)
 
 
-def raise_failure(code: int, failure: Path, stop: Stop, *, by_mpirun: bool = False) -> None:
+def raise_failure(code: int, failure: Path, stop: Stop) -> None:
     """Report that a process has failed, or was stopped, if one has.
 
     Args:
         code: with which the first one ended, or what has started it.
         failure: the file that the first one that ended early has left.
         stop: whether they were asked to end.
-        by_mpirun: whether mpirun has started them, which ends them by itself at some signals.
     """
     # whoever loses its connection to a process that was killed reports that too
     if failure.exists() and code >= 0:
@@ -81,11 +80,6 @@ def raise_failure(code: int, failure: Path, stop: Stop, *, by_mpirun: bool = Fal
         raise kinds.get(found["code"], MachineError)(found["message"])
     if code in ENDED_BY_ASKING and stop.reason is not None:
         raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
-    if code == 1 and stop.reason is not None and by_mpirun:
-        raise StoppedError(
-            f"stopped {stop.reason}, which mpirun got, too, and ended its processes, maybe before they were saved; "
-            "the same command continues from the last checkpoint"
-        )
     if code:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")

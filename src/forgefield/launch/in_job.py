@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,8 +27,10 @@ FOR_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 PATIENCE = 1.0
 
 
-def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop) -> None:
+def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Sequence[int]) -> None:
     """Start the processes on the nodes of a job, and wait for all of them; what each writes is in ``output/ranks``.
+
+    The descriptors in ``keep`` stay open in what starts them.
 
     Raises:
         UserError, MachineError: what the first process that failed said.
@@ -50,7 +52,7 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop) -> None:
         with open(messages, "w") as file:
             # both end all processes at SIGTERM
             command = [*_launcher(config, job), sys.executable, *sys.argv]
-            launcher = Child(command, environment, signal.SIGTERM, output=file)
+            launcher = Child(command, environment, signal.SIGTERM, keep, output=file)
         code = wait([launcher], failure, stop, follow)
         # before the launcher had to end the others
         before = said.text

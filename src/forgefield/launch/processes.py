@@ -76,9 +76,10 @@ def join(config: RunConfig) -> None:
         import jax
 
         _name_this_machine(os.environ[COORDINATOR])
+        words = os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), rank()
         # JAX would otherwise ask Slurm for what it is not told
         alone = {"cluster_detection_method": "deactivate", "heartbeat_timeout_seconds": _patience(config)}
-        jax.distributed.initialize(os.environ[COORDINATOR], int(os.environ["WORLD_SIZE"]), rank(), **alone)
+        jax.distributed.initialize(*words, **alone)
     elif config.backend == "jax" and int(os.environ.get(SRUN_COUNT, "1")) > 1:
         import jax
 

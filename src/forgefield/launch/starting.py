@@ -10,7 +10,7 @@ from pathlib import Path
 
 from forgefield.config import RunConfig
 from forgefield.doctor.processes import find_program
-from forgefield.errors import UserError
+from forgefield.errors import StoppedError, UserError
 from forgefield.launch.children import Child, wait
 from forgefield.launch.failures import raise_failure
 from forgefield.launch.in_job import start_in_job
@@ -30,13 +30,13 @@ def start(config: RunConfig, output: Path, stop: Stop, keep: Sequence[int] = ())
         output: the run's directory, in which each process of a Slurm job has a log.
         stop: whether this process is asked to end, which it then asks of the others.
         keep: descriptors that stay open in these processes, such as that of a lock, which then holds until all have
-            ended; not in those on the nodes of a Slurm job, which ends them all.
+            ended.
 
     Raises:
         UserError, MachineError, StoppedError: what the first process that ended early said.
     """
     if job := allocation(config):
-        start_in_job(config, job, output, stop)
+        start_in_job(config, job, output, stop, keep)
     else:
         _start_here(config, stop, keep)
 
@@ -48,12 +48,18 @@ def _start_here(config: RunConfig, stop: Stop, keep: Sequence[int]) -> None:
         environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
             # mpirun ends its ranks at SIGTERM
-            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep=keep)]
+            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep)]
         else:
             port = _free_port()
             own = [_names(config.backend, i, count, port) for i in range(count)]
-            children = [Child(command, environment | names, signal.SIGKILL, keep=keep) for names in own]
-        raise_failure(wait(children, failure, stop), failure, stop, by_mpirun=config.parallelism == "mpi")
+            children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
+        code = wait(children, failure, stop)
+        if code == 1 and stop.reason is not None and config.parallelism == "mpi" and not failure.exists():
+            raise StoppedError(
+                f"stopped {stop.reason}, which mpirun got, too, and ended its processes, maybe before they were saved; "
+                "the same command continues from the last checkpoint"
+            )
+        raise_failure(code, failure, stop)
 
 
 def _mpirun(count: int) -> list[str]:

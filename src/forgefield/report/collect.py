@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,22 @@ class Run:
 
     def places(self) -> Places:
         """Where the split's frames are in the user's files, as far as its store is still there and tells."""
+        with self._store() as store:
+            return store.places if store else Places()
+
+    def sources(self) -> dict[str, str]:
+        """The files that the data were converted from, and their sha256, as far as that is known."""
+        with self._store() as store:
+            attributes = store.attributes if store else {}
+        if not attributes.keys() >= {"source", "source_sha256", "source_first_frame"}:
+            return {}
+        return dict(zip(*(json.loads(attributes[key]) for key in ("source", "source_sha256")), strict=True))
+
+    def _store(self) -> AbstractContextManager[Store | None]:
+        """The converted data, of a run file beneath the run, of the workflow beside all runs."""
         own, shared = self.path / "data", self.path.parent.parent / "datasets" / str(self.config.get("dataset"))
-        for store in (folder / f"{self.split}.h5" for folder in (own, shared)):
-            if store.exists():
-                with Store(store) as opened:
-                    return opened.places
-        return Places()
+        found = [path for path in (own / f"{self.split}.h5", shared / f"{self.split}.h5") if path.exists()]
+        return Store(found[0]) if found else nullcontext()
 
 
 def read_runs(paths: Sequence[Path], *, leave_out: bool = False) -> list[Run]:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import yaml
 from bokeh.document import Document
@@ -54,7 +55,7 @@ def _page(runs: Sequence[Run]) -> str:
     variables = {
         "runs": runs,
         "settings": _compared([flattened(run.config) for run in runs], differing=len(runs) > 1),
-        "provenance": _compared([flattened(run.provenance) for run in runs], differing=False),
+        "provenance": _compared([flattened(_origin(run)) for run in runs], differing=False),
         "as_yaml": lambda content: yaml.safe_dump(content, sort_keys=False, allow_unicode=True),
         "as_data": _picture,
         "version": __version__,
@@ -62,6 +63,13 @@ def _page(runs: Sequence[Run]) -> str:
     }
     title = "forgefield: " + ", ".join(run.name for run in runs)
     return file_html(document, INLINE, title, template=_template(), template_variables=variables)
+
+
+def _origin(run: Run) -> dict[str, Any]:
+    """How, where and from what a run was trained."""
+    sources = {Path(path).name: digest for path, digest in run.sources().items()}
+    hashes = sources | run.provenance.get("sha256", {})
+    return run.provenance | ({"sha256": hashes} if hashes else {})
 
 
 def _compared(contents: Sequence[dict[str, str]], *, differing: bool) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ import pytest
 CLONED = ("Snakefile", "config", "envs", "profiles", "resources", "scripts", "slurm", "src", "workflow")
 # how long jobs take here is seconds, and their nodes are small
 SLURM = {"cpus_per_device": 1, "mem_mb": 3000, "hours": 0.25}
-LIMIT = 15.0
+LIMIT = 30.0
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,7 +57,7 @@ class Clone:
     def run(self, *arguments: str) -> str:
         """Run snakemake to its end, which must be a good one; what it wrote."""
         process = self.start(*arguments)
-        code = process.wait(timeout=540)
+        code = process.wait(timeout=900)
         assert code == 0, self.written()
         return self.written()
 
@@ -81,7 +81,7 @@ class Clone:
         path = self.results / "runs" / run / "history.csv"
         return path.read_text().splitlines() if path.exists() else []
 
-    def wait_for(self, condition: Callable[[], object], process: subprocess.Popen[str], seconds: float = 120) -> None:
+    def wait_for(self, condition: Callable[[], object], process: subprocess.Popen[str], seconds: float = 600) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert process.poll() is None, self.written()
@@ -99,6 +99,14 @@ class Clone:
                 continue
             if where == str(self.path) and words and "--profile slurm" not in words:
                 found[int(path.parent.name)] = words
+        return found
+
+    def process_of_rank(self, rank: int) -> int:
+        """The ID of the process that trains as this rank."""
+        marks = (f"\0SLURM_PROCID={rank}\0".encode(), b"\0FORGEFIELD_RANK_LOGS=")
+        (found,) = [
+            pid for pid in self.processes() if all(m in Path(f"/proc/{pid}/environ").read_bytes() for m in marks)
+        ]
         return found
 
     def wait_until_all_ended(self) -> None:
@@ -139,6 +147,6 @@ def prepared(clone_of: Callable[..., Clone]) -> Clone:
     """A clone in which all stages before training are done, on this machine."""
     clone = clone_of()
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "results/statistics/water-tiny.json"]
-    done = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return clone

@@ -12,7 +12,7 @@ NODES = ["--set", "n_nodes=2"]
 
 def train(clone, *words, launcher):
     command = [*launcher, FORGEFIELD, "train", *words]
-    return subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_single_processes_instead_of_ranks_are_found_out(clone):
 
 def test_the_doctor_knows_the_cluster_and_proposes_what_slurm_accepts(clone):
     done = subprocess.run(
-        [FORGEFIELD, "doctor", "--slurm"], capture_output=True, text=True, timeout=120, cwd=clone.path
+        [FORGEFIELD, "doctor", "--slurm"], capture_output=True, text=True, timeout=300, cwd=clone.path
     )
     assert done.returncode == 0, done.stderr
     assert "Slurm would accept a job with the section below" in done.stdout

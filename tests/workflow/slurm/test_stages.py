@@ -27,7 +27,7 @@ def computed(clone_of):
     clone.configure(runs=RUNS | {"one": {}})
     target = "results/runs/one/metrics.json"
     command = [sys.executable, "-m", "snakemake", "--cores", "2", target]
-    local = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=300)
+    local = subprocess.run(command, cwd=clone.path, env=clone.environment, capture_output=True, text=True, timeout=900)
     assert local.returncode == 0, local.stderr
     return clone
 

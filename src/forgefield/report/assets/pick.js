@@ -20,8 +20,8 @@ const rows = [
   ["predicted", `${y.toFixed(4)} ${unit}`],
   ["error", `${(y - x).toFixed(4)} ${unit}`],
 ]
-const left = `style="text-align: left; padding-right: 10px"`
-details.text = `<table>${rows.map(([key, value]) => `<tr><th ${left}>${key}</th><td>${escaped(value)}</td></tr>`).join("")}</table>`
+const left = `style="text-align: left; vertical-align: top; white-space: nowrap; padding-right: 10px"`
+details.text = `<table>${rows.map(([key, value]) => `<tr><th ${left}>${key}</th><td style="word-break: break-all">${escaped(value)}</td></tr>`).join("")}</table>`
 sources.forEach((other, panel) => {
   const same = new Map()
   const marked = []
