@@ -8,13 +8,14 @@ import numpy as np
 import optax
 import pytest
 from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
+from scripted import Scripted
 
 from forgefield.data import plans
 from forgefield.data.loaders import BatchLoader
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.reader import StructureList
 from forgefield.data.store import Store, StoreWriter
-from forgefield.errors import UserError
+from forgefield.errors import StoppedError, UserError
 from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.optimizers import optimizer, schedule
@@ -272,13 +273,14 @@ def test_continues_bit_for_bit(labelled, tmp_path):
     straight = trainer(**settings)
     straight.set_datasets(labelled[:40], labelled[40:])
     straight.train(6)
-    first = trainer(**settings, checkpoint_path=tmp_path)
+    first = trainer(**settings, checkpoint_path=tmp_path, checkpoint_steps=1)
     first.set_datasets(labelled[:40], labelled[40:])
     assert first.resume() is None
-    first.train(3)
+    with pytest.raises(StoppedError, match=r"stopped .*; epoch 2 and 3 steps of epoch 3 is saved in"):
+        first.train(6, Scripted(first, "ask@9"))
     second = trainer(**settings, checkpoint_path=tmp_path)
     second.set_datasets(labelled[:40], labelled[40:])
-    assert second.resume() == Place(3)
+    assert second.resume() == Place(2, 3)
     second.train(6)
     assert_equal(straight.params, second.params)
     assert_equal(straight.best_params, second.best_params)
