@@ -143,11 +143,5 @@ def load_newest(directory: Path) -> Checkpoint | None:
     return found and Checkpoint(found[0], load_file(found[0] / ARRAYS), found[1])
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Remove what a killed process left half written."""
-    for path in directory.glob(".epoch_*") if directory.is_dir() else ():
-        shutil.rmtree(path)
-
-
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
