@@ -293,13 +293,16 @@ def alive_in_session(session):
     return found
 
 
+def wait_for_a_checkpoint(folder, training):
+    while not list((folder / "runs/mine/checkpoints").glob("epoch_*")):
+        assert training.poll() is None
+        time.sleep(0.05)
+
+
 def test_a_second_command_on_a_run_is_refused_until_the_first_is_gone(folder):
     words = [FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000"]
     training = subprocess.Popen(words, cwd=folder, stderr=subprocess.DEVNULL)
-    history = folder / "runs/mine/history.csv"
-    while not history.exists():
-        assert training.poll() is None
-        time.sleep(0.05)
+    wait_for_a_checkpoint(folder, training)
     refused = f"error: runs/mine: another command (process {training.pid} on {os.uname().nodename}) is working on this"
     for verb in ("train", "test"):
         done = command(folder, verb, "my_run.yaml", "max_epochs=1")
@@ -319,9 +322,7 @@ def test_a_second_command_on_a_run_is_refused_until_the_first_is_gone(folder):
 
 def test_a_reference_file_that_was_replaced_in_the_middle_of_a_run_is_refused(folder):
     training = subprocess.Popen([FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000"], cwd=folder)
-    while not (folder / "runs/mine/history.csv").exists():
-        assert training.poll() is None
-        time.sleep(0.05)
+    wait_for_a_checkpoint(folder, training)
     training.kill()
     training.wait()
     shutil.copy(folder / "train.extxyz", folder / "kept.extxyz")
