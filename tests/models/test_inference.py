@@ -192,3 +192,13 @@ def test_engines_agree_and_energies_alone_are_the_same(potential, predictions, s
         np.testing.assert_allclose(found.forces, expected.forces, atol=1e-11)
         if expected.stress is not None:
             np.testing.assert_allclose(found.stress, expected.stress, atol=1e-11)
+
+
+def test_forgotten_sizes_leave_no_trace(tiny, structures):
+    """Which shape a batch is padded to, on which its rounding depends, follows from batches before."""
+    fresh, used = Predictor(tiny, wanted="energy"), Predictor(tiny, wanted="energy")
+    list(used(8 * structures[:2]))
+    used.forget_sizes()
+    for predictor in (fresh, used):
+        list(predictor(structures[:2]))
+    assert used._compute._capacities == fresh._compute._capacities
