@@ -219,3 +219,13 @@ def test_two_devices_predict_the_same():
     script = Path(__file__).with_name("predict_on_two_devices.py")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.stdout == "same 7\n", done.stderr
+
+
+def test_forgotten_sizes_leave_no_trace(tiny, structures):
+    """Which shape a batch is padded to, on which its rounding depends, follows from batches before."""
+    fresh, used = Predictor(tiny, wanted="energy"), Predictor(tiny, wanted="energy")
+    list(used(8 * structures[:2]))
+    used.forget_sizes()
+    for predictor in (fresh, used):
+        list(predictor(structures[:2]))
+    assert used._function._capacities == fresh._function._capacities

@@ -1,6 +1,7 @@
 """How much each structure and each of its labels counts, where the source says so."""
 
 import difflib
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,17 @@ class Weights:
     def __init__(self, keys: Keys):
         self._named = {kind: name for kind in USUAL if (name := getattr(keys, kind)) is not None}
         self._names = {kind: (self._named[kind],) if kind in self._named else names for kind, names in USUAL.items()}
+        self._all_names = frozenset(chain.from_iterable(self._names.values()))
         self.found: dict[str, str] = {}
 
     def pick(self, frame: RawFrame, where: str) -> dict[str, float]:
-        """The weights of one structure's labels, as fields of :class:`Structure`; 1 where the frame has none.
+        """The weights of one structure's labels, as fields of :class:`Structure`; of those that it lacks 1 or none.
 
         Raises:
             UserError: a weight is not a number, negative or not finite; the message begins with ``where``.
         """
+        if self._all_names.isdisjoint(frame.values):  # as nearly everywhere
+            return {}
         given = {kind: self._pick(kind, frame, where) for kind in USUAL}
         whole = given.pop("weight")
         return {kind: whole * weight for kind, weight in given.items()}
