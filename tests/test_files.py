@@ -1,7 +1,7 @@
 import pytest
 
 from forgefield.errors import UserError
-from forgefield.files import atomic_directory, atomic_file, read_json, write_json
+from forgefield.files import atomic_directory, atomic_file, read_json, remove_leftovers, write_json
 
 
 def test_json_comes_back(tmp_path):
@@ -33,3 +33,16 @@ def test_an_error_names_the_path_that_was_asked_for(tmp_path):
         (temporary / "a" / "b").write_text("x")
     assert caught.value.filename == str(tmp_path / "new")
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_what_killed_processes_have_left_is_removed_and_nothing_else(tmp_path):
+    kept = [".lock", "a.tmp", "checkpoints/epoch_1", "data/train.h5"]
+    left = [".a.json.12.tmp", ".model.12.tmp/.model.json.12.tmp", "checkpoints/.epoch_2.old/a", "data/.train.h5.12.tmp"]
+    for name in (*kept, *left):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path)
+    found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(found) == sorted(kept)
+    assert not list(tmp_path.rglob("*.12.tmp"))
+    remove_leftovers(tmp_path / "none")

@@ -293,21 +293,48 @@ def alive_in_session(session):
     return found
 
 
+def wait_for_a_checkpoint(folder, training):
+    while not list((folder / "runs/mine/checkpoints").glob("epoch_*")):
+        assert training.poll() is None
+        time.sleep(0.05)
+
+
 def test_a_second_command_on_a_run_is_refused_until_the_first_is_gone(folder):
     words = [FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000"]
     training = subprocess.Popen(words, cwd=folder, stderr=subprocess.DEVNULL)
-    history = folder / "runs/mine/history.csv"
-    while not history.exists():
-        assert training.poll() is None
-        time.sleep(0.05)
+    wait_for_a_checkpoint(folder, training)
+    refused = f"error: runs/mine: another command (process {training.pid} on {os.uname().nodename}) is working on this"
     for verb in ("train", "test"):
         done = command(folder, verb, "my_run.yaml", "max_epochs=1")
         assert done.returncode == 2
-        assert done.stderr.startswith("error: runs/mine: another command is working on this run; wait")
+        assert done.stderr.startswith(refused)
+    (listed,) = json.loads(ok(command(folder, "runs", "runs", "--json")).stdout)
+    assert (listed["run"], listed["state"]) == ("runs/mine", "running")
     training.kill()
     training.wait()
+    (listed,) = json.loads(ok(command(folder, "runs", "runs", "--json")).stdout)
+    assert listed["state"] == "stopped"
+    assert listed["step"] >= 2 * listed["epoch"] > 0
+    assert listed["where"].startswith("continues after epoch ")
     done = ok(command(folder, "train", "my_run.yaml", "max_epochs=1"))
     assert "complete: all" in done.stderr
+
+
+def test_a_reference_file_that_was_replaced_in_the_middle_of_a_run_is_refused(folder):
+    training = subprocess.Popen([FORGEFIELD, "train", "my_run.yaml", "max_epochs=100000"], cwd=folder)
+    wait_for_a_checkpoint(folder, training)
+    training.kill()
+    training.wait()
+    shutil.copy(folder / "train.extxyz", folder / "kept.extxyz")
+    ase.io.write(folder / "train.extxyz", list(frames(SIZES["train"], seed=9)))
+    done = command(folder, "train", "my_run.yaml", "max_epochs=100000")
+    assert done.returncode == 2
+    assert re.search(r"error: runs/mine/checkpoints: .*train\.extxyz.* changed", done.stderr), done.stderr
+    (listed,) = json.loads(ok(command(folder, "runs", "runs", "--json")).stdout)
+    assert listed["state"] == "failed"
+    assert "train.extxyz" in listed["where"]
+    (folder / "kept.extxyz").rename(folder / "train.extxyz")
+    assert "complete: all" in ok(command(folder, "train", "my_run.yaml", "max_epochs=1")).stderr
 
 
 def test_a_run_that_is_complete_says_so(folder):

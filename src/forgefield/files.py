@@ -95,6 +95,18 @@ def atomic_directory(path: Path | str) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def remove_leftovers(directory: Path) -> None:
+    """Remove what processes that were killed have left half written, or half removed, anywhere in a directory.
+
+    Nobody else may be writing there.
+    """
+    for path in sorted(path for path in directory.rglob(".*") if path.suffix in (".tmp", ".old")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:  # it may have gone with its directory
+            path.unlink(missing_ok=True)
+
+
 def _name(error: OSError, path: Path, temporary: Path) -> None:
     """Give an error of writing the path that the user knows, where it names none or the temporary one."""
     unnamed = error.filename is None and error.errno in WRITE_ERRORS

@@ -56,17 +56,17 @@ def main() -> None:
     words = parser.parse_args()
     # the functions of these small models compile in less than JAX keeps by default
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-    start = time.monotonic()
+    start, outcomes = time.monotonic(), {}
     with tempfile.TemporaryDirectory() as folder:
         make_inputs(Path(folder) / "inputs")
-        methods = words.method or METHODS
-        outcomes = {method: try_method(Path(folder), method, words.points, words.seed) for method in methods}
-    minutes = (time.monotonic() - start) / 60
-    about = f"{datetime.now(UTC):%Y-%m-%d}, seed {words.seed}, {words.points} kills per method in {minutes:.0f} minutes"
-    text = f"{about}:\n\n" + table(outcomes) + "\n"
+        for method in words.method or METHODS:
+            outcomes[method] = try_method(Path(folder), method, words.points, words.seed)
+            minutes = (time.monotonic() - start) / 60
+            about = f"{datetime.now(UTC):%Y-%m-%d}, seed {words.seed}, {minutes:.0f} minutes on {os.cpu_count()} cores"
+            text = f"{about}:\n\n{table(outcomes)}\n"
+            if words.update_docs:  # a run that is interrupted shows what it has tried
+                update_page(text)
     print(text)
-    if words.update_docs:
-        update_page(text)
     if problems := [problem for outcome in outcomes.values() for problem in outcome.problems]:
         raise SystemExit("\n".join(problems))
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from forgefield.errors import UserError
-from forgefield.files import make_directory
+from forgefield.files import make_directory, remove_leftovers
 
 LOCK = ".lock"
 # seconds that the processes of a command that was killed may take to end
@@ -40,6 +40,7 @@ def only_one(output: Path, *, wait: bool = False) -> Iterator[int]:
         with suppress(OSError):  # a full disk; it is only for messages
             os.ftruncate(lock, 0)
             os.write(lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        remove_leftovers(output)
         yield lock
     finally:
         os.close(lock)

@@ -141,9 +141,3 @@ def load_newest(directory: Path) -> Checkpoint | None:
     """What :func:`newest_checkpoint` finds, with its arrays."""
     found = newest_checkpoint(directory)
     return found and Checkpoint(found[0], load_file(found[0] / ARRAYS), found[1])
-
-
-def remove_leftovers(directory: Path) -> None:
-    """Remove what a killed process left half written."""
-    for path in directory.glob(".epoch_*") if directory.is_dir() else ():
-        shutil.rmtree(path)

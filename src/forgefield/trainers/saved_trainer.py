@@ -7,12 +7,12 @@ from typing import Any
 
 from forgefield.data.processes import OneProcess, Processes
 from forgefield.errors import UserError
+from forgefield.files import remove_leftovers
 from forgefield.trainers.changes import changed_keys, refuse_changes
 from forgefield.trainers.checkpoints import (
     KEEP,
     Checkpoint,
     load_newest,
-    remove_leftovers,
     save_checkpoint,
     saved_checkpoints,
 )
