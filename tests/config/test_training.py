@@ -8,6 +8,13 @@ def test_numbers_as_yaml_and_the_command_line_give_them(value):
     assert TrainingConfig(lr=value).lr == 1e-3
 
 
+@pytest.mark.parametrize(
+    ("value", "minutes"), [(90, 90), ("90", 90), ("90 min", 90), ("3.5h", 210), (" 2 d", 2880), ("30 s", 0.5)]
+)
+def test_times(value, minutes):
+    assert TrainingConfig(stop_before=value).stop_before == minutes
+
+
 @pytest.mark.parametrize("value", [20, "20", 20.0, "2e1"])
 def test_whole_numbers(value):
     assert TrainingConfig(epochs=value).epochs == 20
@@ -32,6 +39,11 @@ def test_null_turns_off():
         ("weight_decay=0.1", "training: weight_decay is given, but optimizer is adam; write optimizer: adamw"),
         ("loss={energy: 0, forces: 0, virial: 0}", "training.loss: the weights energy, forces and virial are all 0"),
         ("loss.forces=-1", "training.loss.forces: expected a number of at least 0, found -1"),
+        (
+            "stop_before=soon",
+            "training.stop_before: expected minutes, or a text such as 90 min, 3.5 h or 2 d, found",
+        ),
+        ("stop_before=0 h", "training.stop_before: expected a number above 0, found 0.0"),
         ("schedule.final_fraction=2", "training.schedule.final_fraction: expected a number of at most 1, found 2"),
     ],
 )

@@ -1,3 +1,4 @@
+import re
 import time
 from dataclasses import replace
 
@@ -7,13 +8,14 @@ import numpy as np
 import optax
 import pytest
 from pair_potential import NEIGHBORS, START, TRUE, arrays, morse_template
+from scripted import Scripted
 
 from forgefield.data import plans
 from forgefield.data.loaders import BatchLoader
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.reader import StructureList
 from forgefield.data.store import Store, StoreWriter
-from forgefield.errors import UserError
+from forgefield.errors import StoppedError, UserError
 from forgefield.trainers import ForceMatching
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.optimizers import optimizer, schedule
@@ -221,16 +223,19 @@ def test_nothing_is_updated_by_a_gradient_that_is_not_finite(labelled):
 
 
 def test_a_bad_label_stops_before_anything_is_overwritten(labelled, tmp_path):
-    made = trainer(checkpoint_path=tmp_path / "checkpoints", log_file=tmp_path / "history.csv")
+    made = trainer(checkpoint_path=tmp_path / "checkpoints", checkpoint_steps=1, log_file=tmp_path / "history.csv")
     made.set_datasets(labelled[:40], labelled[40:])
     made.train(2)
     history = (tmp_path / "history.csv").read_text()
     spoiled = [replace(s, energy=np.inf) if s.source_index == 17 else s for s in labelled[:40]]
     made.set_dataset(spoiled)
-    with pytest.raises(UserError, match=r"epoch 3, step \d: .* not finite, in frames? .*\b17\b.*epoch_000002"):
+    with pytest.raises(UserError, match=r"not finite, in frames? .*\b17\b.*checkpoint is kept: ") as error:
         made.train(4)
     assert (tmp_path / "history.csv").read_text() == history
-    assert [p.name for p in saved_checkpoints(tmp_path / "checkpoints")] == ["epoch_000002", "epoch_000001"]
+    step = int(re.match(r"epoch 3, step (\d): ", str(error.value))[1])
+    newest, _ = saved_checkpoints(tmp_path / "checkpoints")
+    assert Place.of(newest) == (2, step - 1)
+    assert str(error.value).endswith(str(newest))
 
 
 def test_the_history_tells_how_long_steps_wait_for_data(labelled):
@@ -268,13 +273,14 @@ def test_continues_bit_for_bit(labelled, tmp_path):
     straight = trainer(**settings)
     straight.set_datasets(labelled[:40], labelled[40:])
     straight.train(6)
-    first = trainer(**settings, checkpoint_path=tmp_path)
+    first = trainer(**settings, checkpoint_path=tmp_path, checkpoint_steps=1)
     first.set_datasets(labelled[:40], labelled[40:])
     assert first.resume() is None
-    first.train(3)
+    with pytest.raises(StoppedError, match=r"stopped .*; epoch 2 and 3 steps of epoch 3 is saved in"):
+        first.train(6, Scripted(first, "ask@9"))
     second = trainer(**settings, checkpoint_path=tmp_path)
     second.set_datasets(labelled[:40], labelled[40:])
-    assert second.resume() == Place(3)
+    assert second.resume() == Place(2, 3)
     second.train(6)
     assert_equal(straight.params, second.params)
     assert_equal(straight.best_params, second.best_params)

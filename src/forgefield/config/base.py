@@ -36,8 +36,11 @@ def _lower_case(digits: Any) -> Any:
 
 def _minutes(value: Any) -> Any:
     """Text with a unit of time becomes minutes."""
-    match = DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return float(match[1]) * MINUTES[match[2]] if match else number(value)
+    if isinstance(value, str) and (match := DURATION.fullmatch(value.strip())):
+        return float(match[1]) * MINUTES[match[2]]
+    if isinstance(value := number(value), str):
+        raise ValueError(f"expected minutes, or a text such as 90 min, 3.5 h or 2 d, found {value!r}")
+    return value
 
 
 AsNumber = BeforeValidator(number)  # last in an annotation, or the bounds are missing in the JSON schema

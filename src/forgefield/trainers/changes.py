@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from forgefield.config.training import TrainingConfig
 from forgefield.errors import UserError
 from forgefield.trainers.checkpoints import newest_checkpoint
 from forgefield.trainers.record import TrainingRecord
+from forgefield.trainers.say import say
 
 Changes = dict[str, tuple[Any, Any]]
 EPOCHS = "training.epochs"
@@ -81,13 +81,13 @@ def before_continuing(
     if refused and content["complete"]:
         shutil.rmtree(aside, ignore_errors=True)
         directory.rename(aside)
-        _say(f"training starts anew, because {in_words(changes)}; the checkpoints until then are in {aside}")
+        say(f"training starts anew, because {in_words(changes)}; the checkpoints until then are in {aside}")
         return
     refuse_changes(path, content, refused)
     if changes:
-        _say(f"goes on as --allow-changed says, though {in_words(changes)}: no training in one go gives this result")
+        say(f"goes on as --allow-changed says, though {in_words(changes)}: no training in one go gives this result")
     for line in _notes(changed_keys(content["notes"], notes), TrainingRecord.read(content["record"]), training):
-        _say(f"note: {line}")
+        say(f"note: {line}")
 
 
 def _notes(changes: Changes, record: TrainingRecord, training: TrainingConfig) -> Iterator[str]:
@@ -103,7 +103,3 @@ def _notes(changes: Changes, record: TrainingRecord, training: TrainingConfig) -
             )
     if changes:
         yield f"{in_words(changes)}; that does not change what a step computes, but for rounding"
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

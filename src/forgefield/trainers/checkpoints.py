@@ -1,7 +1,6 @@
 """Checkpoints in safe formats: arrays as safetensors, the rest as JSON; visible only when complete."""
 
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from forgefield.config.contents import Record, checked
 from forgefield.errors import UserError
 from forgefield.files import DamagedFileError, atomic_directory, read_json, sha256_of, sync, write_json
 from forgefield.trainers.record import Place, SavedRecord
+from forgefield.trainers.say import say
 
 FORMAT = 2
 KEEP = 2
@@ -102,13 +102,13 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
         try:
             content = read_content(path)
         except (OSError, DamagedFileError) as error:
-            _say(f"{path}: damaged checkpoint passed over ({error})")
+            say(f"{path}: damaged checkpoint passed over ({error})")
             damaged.append(path)
             continue
         for other in damaged:
             aside = directory / f"{DAMAGED}{other.name}"
             shutil.rmtree(aside, ignore_errors=True)
-            _say(f"continues from {path}, which is older; {other.rename(aside)} can be removed")
+            say(f"continues from {path}, which is older; {other.rename(aside)} can be removed")
         return path, content
     if damaged:
         raise UserError(f"{directory}: every checkpoint is damaged; remove the folder to start again")
@@ -141,7 +141,3 @@ def load_newest(directory: Path) -> Checkpoint | None:
     """What :func:`newest_checkpoint` finds, with its arrays."""
     found = newest_checkpoint(directory)
     return found and Checkpoint(found[0], load_file(found[0] / ARRAYS), found[1])
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -1,6 +1,5 @@
 """One training run as a stage: from converted data, model and statistics to a trained potential."""
 
-import sys
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
@@ -23,6 +22,7 @@ from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.epoch_trainer import EpochTrainer
 from forgefield.trainers.fingerprint import fingerprint, notes
 from forgefield.trainers.hangs import HangWatch
+from forgefield.trainers.say import say
 from forgefield.trainers.stopping import Stop, end_of_job
 
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
@@ -91,7 +91,7 @@ def train_run(
             _limit(stop, config)
         if trainer.resume(allowed) and processes.index == 0:
             going_on = f"continues after {trainer.standing()}; from {checkpoints}"
-            _say(trainer.complete(config.training.epochs) or going_on)
+            say(trainer.complete(config.training.epochs) or going_on)
         try:
             if processes.index == 0:
                 _write_config(config, output / "config.yaml")
@@ -142,7 +142,3 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
 def _write_config(config: RunConfig, path: Path) -> None:
     with atomic_file(path) as temporary:
         temporary.write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import labelled_structures, run_config
+from scripted import Scripted
 
 from forgefield.data.reader import StructureList
-from forgefield.errors import UserError
+from forgefield.errors import StoppedError, UserError
 from forgefield.trainers import jax_engine
 from forgefield.trainers.checkpoints import saved_checkpoints
 from forgefield.trainers.fabric import engine
@@ -82,15 +83,16 @@ def test_trains_as_jax_does(tmp_path, small_potential, data, valid, settings):
     ],
 )
 def test_continues_bit_for_bit(trainer, tmp_path, precision, others):
-    data, settings = labelled_structures(6), {"batch": 4, "epochs": 3, "precision": precision} | others
+    data, settings = labelled_structures(11), {"batch": 4, "epochs": 3, "precision": precision} | others
     straight = trainer(tmp_path / "straight", data, data[:3], **settings)
     straight.train(3)
     first = trainer(tmp_path / "stopped", data, data[:3], **settings)
     assert first.resume() is None
-    first.train(1)
+    with pytest.raises(StoppedError, match=r"stopped .*; epoch 1 and 2 steps of epoch 2 is saved in"):
+        first.train(3, Scripted(first, "ask@4"))
     second = trainer(tmp_path / "stopped", data, data[:3], **settings)
-    assert second.resume() == Place(1)
-    assert second.step == 2
+    assert second.resume() == Place(1, 2)
+    assert second.step == 5
     second.train(3)
     for one, other in ((straight.params, second.params), (straight.best_params, second.best_params)):
         for name, value in one.items():
