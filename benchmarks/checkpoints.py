@@ -21,7 +21,7 @@ from forgefield.trainers.runtime import configure_jax
 
 MODEL = Path("resources/foundation/hcno-gfn2")
 BATCH, STEPS, EPOCHS, ROUNDS = 8, 50, 4, 5
-EVERY = (None, 10, 1)
+EVERY = (None, 50, 10, 1)
 
 
 class Timed(PotentialMatching):

@@ -122,7 +122,7 @@ def test_processes_give_the_same_training_as_one(trained, alone, batching, devic
 
 
 @pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 3)])
-def test_another_number_of_processes_continues_a_training(trained, alone, batching, tmp_path, first, then):
+def test_another_number_of_processes_continues_a_training(inputs, trained, alone, batching, tmp_path, first, then):
     stopped = words(inputs, tmp_path, first, EPOCHS, json.dumps({"batching": batching}), "ask@21")
     assert subprocess.run(stopped).returncode == 75
     assert Place.of(saved_checkpoints(tmp_path / "checkpoints")[0]) == (5, 2)
