@@ -112,7 +112,7 @@ def _evaluate_split(
         return _evaluate_rows(file, rows, store, potentials, predictors)
 
     path = run / f"predictions_{split}.h5"
-    sums, *others = write_together(path, store.sizes, layout, write, processes)
+    sums, *others = write_together(path, len(store), layout, write, processes)
     for variant, quantity in product(sums, next(iter(sums.values()))):
         for other in others:
             sums[variant][quantity].join(other[variant][quantity])

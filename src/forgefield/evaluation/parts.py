@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import h5py
-import numpy as np
 
 from forgefield.data.processes import Processes, share
 from forgefield.errors import UserError
@@ -17,18 +16,18 @@ ROWS = 1024
 
 def write_together(
     path: Path,
-    work: np.ndarray,
+    n: int,
     layout: Callable[[h5py.File, int], None],
     write: Callable[[h5py.File, range], Result],
     processes: Processes,
 ) -> list[Result]:
-    """Write a file of rows: every process its share into a file of its own, which process 0 joins in order.
+    """Write a file of ``n`` rows: every process its share into a file of its own, which process 0 joins in order.
 
     Processes hear of one another at the end only, also of a mistake, which all of them raise and which leaves no file.
 
     Args:
         path: the file, in a directory that all processes share.
-        work: what each row takes, in any unit.
+        n: its rows.
         layout: lays out an empty file of so many rows.
         write: fills the rows of a range into a file that holds these alone.
         processes: those that take part.
@@ -38,12 +37,12 @@ def write_together(
     """
     own = _part(path, processes.index) if processes.count > 1 else path
     try:
-        everyone = processes.exchange(_write(own, layout, write, share(len(work), processes, work)))
+        everyone = processes.exchange(_write(own, layout, write, share(n, processes)))
         if problem := next((problem for _, problem in everyone if problem), None):
             raise UserError(problem)
         if processes.index == 0 and processes.count > 1:
             with atomic_file(path) as temporary, h5py.File(temporary, "w") as file:
-                layout(file, len(work))
+                layout(file, n)
                 _join(file, [_part(path, i) for i in range(processes.count)])
         processes.exchange(None)  # the parts are needed until then
         return [result for result, _ in everyone]
