@@ -13,6 +13,7 @@ from forgefield.data.convert import convert_dataset
 from forgefield.data.store import Store
 from forgefield.errors import UserError
 from forgefield.files import sha256_of
+from forgefield.statistics.reference import iter_structures
 
 RESULTS = ["conversion.json", "test.h5", "train.h5", "valid.h5"]
 
@@ -298,6 +299,11 @@ def test_real_ragged_set(shared_data, output):
     atoms = ase.io.read(path, ":")
     with Store(output / "test.h5") as store:
         assert store.elements == (1, 6, 8)
+        sizes = [len(s) for s in store.read(slice(None))]
+        assert sizes == sorted(sizes)  # without padding
+        in_order = [s.source_index for s in iter_structures(store)]
+        assert len(in_order) == len(store)
+        assert in_order == sorted(in_order)
         for s in store.read(range(len(store))):
             expected = atoms[s.source_index]
             np.testing.assert_allclose(s.positions, expected.positions, rtol=1e-12)

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import numpy as np
-
 Item = TypeVar("Item")
 
 
@@ -42,16 +40,7 @@ class OneProcess:
         return item
 
 
-def share(n: int, processes: Processes, work: np.ndarray | None = None) -> range:
-    """The rows of ``n`` that this process looks at where each row is needed once: one contiguous part of all.
-
-    Args:
-        n: rows.
-        processes: those that share them.
-        work: (n,) what each row takes, at least 1, of which every process gets about as much; the same by default.
-    """
-    done = np.arange(n + 1) if work is None else np.concatenate([[0], np.cumsum(work)])
-    first, last = (
-        int(np.searchsorted(done, done[-1] * i // processes.count)) for i in (processes.index, processes.index + 1)
-    )
+def share(n: int, processes: Processes) -> range:
+    """The rows of ``n`` that this process looks at where each row is needed once: one contiguous part of all."""
+    first, last = (n * i // processes.count for i in (processes.index, processes.index + 1))
     return range(first, last)

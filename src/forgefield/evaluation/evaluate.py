@@ -132,7 +132,7 @@ def _write_predictions(
 def _batches(store: Store, models: Models, batches: Sequence[range]) -> Iterator[tuple[list[Structure], Any]]:
     """Structures, a batch of them for each device at a time, and what the models need to compute them."""
     for some in grouped(batches, models.devices):
-        by_batch = [store.read(slice(rows.start, rows.stop)) for rows in some]
+        by_batch = [store.read(store.in_source_order[rows.start : rows.stop]) for rows in some]
         with placed(store.places):
             prepared = models.prepared(by_batch)
         yield [structure for structures in by_batch for structure in structures], prepared

@@ -103,8 +103,7 @@ def _together(
 ) -> np.ndarray:
     """The table of all structures, of which each process makes a share; a mistake is raised on all of them."""
     n = len(store)
-    work = [int(store.sizes[start : start + BLOCK].sum()) for start in range(0, n, BLOCK)]
-    blocks = share(len(work), processes, np.array(work))
+    blocks = share(-(-n // BLOCK), processes)
     own, problem = None, None
     try:
         with placed(store.places):

@@ -11,10 +11,10 @@ READ_AHEAD = 256
 
 
 def iter_structures(store: Store, rows: range | None = None) -> Iterator[Structure]:
-    """The structures of ``rows``, or all, in the order of the store, few of them in memory at a time."""
+    """All structures in the order of their source, or a range of these, few of them in memory at a time."""
     rows = range(len(store)) if rows is None else rows
     for start in range(rows.start, rows.stop, READ_AHEAD):
-        yield from store.read(slice(start, min(start + READ_AHEAD, rows.stop)))
+        yield from store.read(store.in_source_order[start : min(start + READ_AHEAD, rows.stop)])
 
 
 def reference_energy(structure: Structure) -> float:

@@ -1,7 +1,7 @@
 """Reading a store."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from forgefield.data.store.opening import (
     open_file,
     read_units,
 )
-from forgefield.data.store.packed import holder, shape_of
+from forgefield.data.store.packed import PACKED, holder, shape_of
 from forgefield.data.store.rows import RowReader
 from forgefield.data.structures import Structure
 from forgefield.data.targets import NO_TARGETS, Targets
@@ -102,18 +102,24 @@ class Store:
     def elements(self) -> tuple[int, ...]:
         """Atomic numbers that occur, in ascending order; the first use reads ``species`` of the whole file."""
         found = np.zeros(256, dtype=bool)
-        reader = self._open_reader
-        try:
-            for block in reader.blocks("species"):
-                found[block] = True
-        except DAMAGES:
-            raise damaged(self.path) from None
+        for block in self._blocks("species"):
+            found[block] = True
         return tuple(int(z) for z in np.flatnonzero(found) if z)
 
     @cached_property
-    def sizes(self) -> np.ndarray:
-        """(N,) atoms of each structure; the first use reads ``n_atoms`` of the whole file."""
-        return np.concatenate([*self._open_reader.blocks("n_atoms")])
+    def in_source_order(self) -> np.ndarray:
+        """(N,) row numbers in the order of the source; a packed file has sorted the structures by size."""
+        if PACKED not in self._file:
+            return np.arange(len(self))
+        return np.argsort(np.concatenate(list(self._blocks("source_index"))), kind="stable")
+
+    def _blocks(self, key: str) -> Iterator[np.ndarray]:
+        """A whole column in pieces."""
+        reader = self._open_reader
+        try:
+            yield from reader.blocks(key)
+        except DAMAGES:
+            raise damaged(self.path) from None
 
     @property
     def _open_reader(self) -> RowReader:
