@@ -329,10 +329,10 @@ def test_a_reference_file_that_was_replaced_in_the_middle_of_a_run_is_refused(fo
     ase.io.write(folder / "train.extxyz", list(frames(SIZES["train"], seed=9)))
     done = command(folder, "train", "my_run.yaml", "max_epochs=100000")
     assert done.returncode == 2
-    assert re.search(r"error: runs/mine/checkpoints: .*train\.extxyz.* changed", done.stderr), done.stderr
+    assert re.search(r"error: runs/mine/checkpoints: .*data/train\.h5 changed.*set it back", done.stderr), done.stderr
     (listed,) = json.loads(ok(command(folder, "runs", "runs", "--json")).stdout)
     assert listed["state"] == "failed"
-    assert "train.extxyz" in listed["where"]
+    assert "data/train.h5 changed" in listed["where"]
     (folder / "kept.extxyz").rename(folder / "train.extxyz")
     assert "complete: all" in ok(command(folder, "train", "my_run.yaml", "max_epochs=1")).stderr
 
