@@ -1,0 +1,57 @@
+"""What processes of a job write, and what their launchers say of those that fail; and where they meet."""
+
+import io
+import socket
+
+import pytest
+
+from forgefield.launch import slurm
+from forgefield.launch.rank_logs import Followed, first_failed, last_lines, log_of
+
+
+@pytest.mark.parametrize(
+    ("messages", "found"),
+    [
+        ("", None),
+        ("srun: error: n2: task 1: Killed\nsrun: error: n1: task 0: Terminated\n", (1, "Killed")),
+        ("srun: error: n2: tasks 4-7: Exited with exit code 3\n", (4, "Exited with exit code 3")),
+        ("srun: error: n2: task 3: Out Of Memory\n", (3, "Out Of Memory")),
+        (
+            "prterun noticed that process rank 1 with PID 7 on node n2 exited on\nsignal 9 (Killed).\n",
+            (1, "exited on signal 9 (Killed)"),
+        ),
+    ],
+)
+def test_the_process_that_failed_first_is_found(messages, found):
+    assert first_failed(messages) == found
+
+
+def test_only_what_is_new_is_copied(tmp_path):
+    path, to = tmp_path / "log", io.StringIO()
+    path.write_text("of another job\n")
+    followed = Followed(path, to)
+    followed.copy()
+    with open(path, "a") as file:
+        file.write("one\n")
+    followed.copy()
+    with open(path, "a") as file:
+        file.write("two\n")
+    followed.copy()
+    assert to.getvalue() == followed.text == "one\ntwo\n"
+
+
+def test_the_end_of_a_log_has_its_name(tmp_path):
+    log_of(tmp_path, 3).write_text("".join(f"line {i}\n" for i in range(100)))
+    first, *lines = last_lines(tmp_path, 3).splitlines()
+    assert first == f"the last lines of rank 3 ({tmp_path}/rank_3.log):"
+    assert lines[-1] == "    line 99"
+    assert len(lines) == 10
+    assert "nothing written" in last_lines(tmp_path, 4)
+
+
+def test_a_port_follows_from_the_number_of_a_job_and_is_free():
+    port = slurm.free_port(123456)
+    assert slurm.free_port(123456) == port
+    with socket.socket() as taken:
+        taken.bind(("", port))
+        assert slurm.free_port(123456) == port + 1
