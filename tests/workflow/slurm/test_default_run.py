@@ -31,7 +31,14 @@ def test_the_default_run_ends_with_the_same_numbers_by_every_method(root, clone_
         metrics = json.loads((clone.results / "runs" / run / "metrics.json").read_text())
         errors[run] = metrics["splits"]["test"]["finetuned"]
     for run in RUNS:
-        numbers = {key: value for key, value in errors[run].items() if isinstance(value, float)}
-        expected = {key: errors["ranks"][key] for key in numbers}
+        numbers, expected = (dict(_numbers(errors[name])) for name in (run, "ranks"))
         assert numbers == pytest.approx(expected, rel=1e-8), run
         assert len(numbers) > 2
+
+
+def _numbers(content, path=()):
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _numbers(value, (*path, key))
+    elif isinstance(content, float):
+        yield path, content
