@@ -4,13 +4,12 @@ The library is imported inside the functions, so that ``--help`` loads no engine
 """
 
 import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forgefield.cli.interrupts import interruptible
 from forgefield.cli.options import (
     AllowChanged,
     ConfigSource,
@@ -27,6 +26,7 @@ from forgefield.cli.options import (
 )
 from forgefield.cli.output import AsJson, stdout_to_stderr
 from forgefield.cli.paths import dataset_directory, model_directory, run_directory, statistics_file
+from forgefield.cli.work import do
 from forgefield.config import Config, RunConfig
 from forgefield.errors import UserError
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from forgefield.data.processes import Processes
     from forgefield.prepare import RunPaths
     from forgefield.trainers.stopping import Stop
-
-Work = Callable[[RunConfig, "RunPaths", "Processes | None", "Stop"], None]
 
 
 def train(
@@ -53,7 +51,7 @@ def train(
     """Fine-tune, or train from scratch; continues from the last checkpoint where there is one."""
     whole, settings = load_run(words, config, run, overrides)
     train_it = partial(_train, allow_changed or ())
-    _do(train_it, whole, settings, _paths(settings, data, model, statistics, output), wait, trains=True)
+    do(train_it, whole, settings, _paths(settings, data, model, statistics, output), wait, trains=True)
 
 
 def evaluate(
@@ -76,7 +74,7 @@ def evaluate(
         _require_test_data(whole, settings)
     paths = _paths(settings, data, model, statistics, output)
     with stdout_to_stderr() if as_json else nullcontext():
-        _do(_evaluate, whole, settings, paths, wait)
+        do(_evaluate, whole, settings, paths, wait)
     if as_json and is_first():
         print((paths.output / "metrics.json").read_text(encoding="utf-8"), end="")
 
@@ -137,75 +135,6 @@ def _require_test_data(config: Config, run: RunConfig) -> None:
             f"test_path (datasets.{run.dataset}.split.test): missing; give the file of the test structures, or write "
             "evaluation.splits=[valid]"
         )
-
-
-def _do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool, trains: bool = False) -> None:
-    """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
-    from forgefield import launch
-    from forgefield.prepare import prepare_run, removed_on_error
-    from forgefield.trainers.stopping import Stop
-
-    stop, standing = Stop(launch.started()), partial(_standing, run, paths, trains)
-    alone = _alone(paths.output, wait, trains)
-    if launch.is_started(run):
-        with launch.ended_together(), removed_on_error(paths.output):
-            launch.join(run)
-            # after JAX, which would take SIGTERM for a mere note
-            with interruptible(standing, stop, speaks=launch.is_first(), patient=launch.is_child()):
-                _do_together(work, config, run, paths, alone if launch.is_first() else nullcontext(), stop)
-        return
-    launch.require_here(run)
-    with alone as lock, removed_on_error(paths.output), interruptible(standing, stop):
-        prepare_run(config, run, paths)
-        if launch.process_count(run) > 1:
-            with stop.watched() if trains else nullcontext():
-                launch.start(run, paths.output, stop, keep=[lock])
-        else:
-            work(run, paths, None, stop)
-
-
-@contextmanager
-def _alone(output: Path, wait: bool, trains: bool) -> Iterator[int]:
-    """With the lock on a run, whose descriptor this yields; the error of a training stays for `forgefield runs`."""
-    from forgefield.prepare import only_one
-    from forgefield.prepare.standing import noted_error
-
-    with only_one(output, wait=wait) as lock, noted_error(output) if trains else nullcontext():
-        yield lock
-
-
-def _do_together(
-    work: Work, config: Config, run: RunConfig, paths: "RunPaths", alone: AbstractContextManager, stop: "Stop"
-) -> None:
-    """This process's share of the work; process 0 makes the inputs, unless they were there.
-
-    The lock on the run is held by forgefield where that has started the processes, else by process 0.
-    """
-    from forgefield.prepare import prepare_run
-    from forgefield.trainers.run import connect
-    from forgefield.trainers.shared import require_shared
-
-    processes = connect(run)
-    require_shared(paths.output, processes)
-    with alone:
-        if processes.index == 0:
-            prepare_run(config, run, paths)
-        processes.broadcast(None)  # the others wait for it
-        work(run, paths, processes, stop)
-
-
-def _standing(run: RunConfig, paths: "RunPaths", trains: bool) -> str:
-    """What is left of a run that is stopped now, and how to go on."""
-    from forgefield.trainers.checkpoints import saved_checkpoints
-    from forgefield.trainers.record import Place
-
-    saved = saved_checkpoints(paths.output / "checkpoints")
-    if not trains:
-        return "the same command starts again"
-    if not saved:
-        return "there is no checkpoint yet: the same command starts from the beginning"
-    place = f"{Place.of(saved[0])} of {run.training.epochs} is the last in {saved[0].parent}"
-    return f"{place}: the same command continues after it"
 
 
 def _train(
