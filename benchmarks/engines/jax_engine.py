@@ -102,7 +102,8 @@ class JaxEngine:
         before = int(self._state.step)
         while int(self._state.step) - before < steps:
             epoch = (int(self._state.step) // len(self._loader)) % EPOCHS
-            steps = train_steps(self._train_step, self._state, self._loader, epoch, self._parallel, Watch())
-            for self._state, _ in steps:
+            for self._state, _ in train_steps(
+                self._train_step, self._state, self._loader, epoch, self._parallel, Watch()
+            ):
                 pass
         return int(self._state.step) - before

@@ -66,3 +66,8 @@ def test_the_same_with_other_digits_and_signs_of_zero(structures):
 )
 def test_what_makes_a_frame_another(structures, other):
     assert repeated([structures[0], replace(structures[0], **other)])["count"] == 0
+
+
+def test_the_order_in_memory_does_not_matter(structures):
+    columns = replace(structures[0], positions=np.asfortranarray(structures[0].positions))
+    assert repeated([structures[0], columns])["count"] == 1

@@ -29,7 +29,7 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path):
 
 
 def test_nothing_is_left_after_a_mistake_and_others_stay(tmp_path):
-    (tmp_path / ".water.mine").mkdir()
+    (tmp_path / ".water.mine" / ".lock").mkdir(parents=True)  # which cannot be locked
     with pytest.raises(ZeroDivisionError), workplace(tmp_path / "water"):
         1 / 0  # noqa: B018
     assert [path.name for path in tmp_path.iterdir()] == [".water.mine"]

@@ -65,6 +65,7 @@ class Consistency:
         self._pairs = _Pairs()
         self.found: Slope | None = None
         self.n_atoms = 0
+        self._is_strained = False
 
     def add(self, structure: Structure) -> None:
         if self._is_contradiction or (structure.source_index // STRETCH) % EVERY:
@@ -84,6 +85,8 @@ class Consistency:
             return []
         found = self.found
         fits = " or ".join(explanations(found.slope, units, self.n_atoms)) or "no unit known here"
+        if self._is_strained:
+            fits += ", or stresses, which count where cells change, of another unit or sign (units.stress, keys.stress)"
         return [
             f"energies do not fit the forces: over {found.pairs} pairs of frames that follow each other, energies "
             f"change by {found.slope:.4g} times the forces' work (correlation {found.correlation:.3f}), where 1 is "
@@ -97,7 +100,7 @@ class Consistency:
     def _judge(self) -> None:
         slope = self._pairs.slope()
         if slope.is_certain and not self._is_contradiction:
-            self.found, self.n_atoms = slope, self._pairs.n_atoms
+            self.found, self.n_atoms, self._is_strained = slope, self._pairs.n_atoms, self._pairs.is_strained
         self._pairs = _Pairs()
 
 
@@ -120,7 +123,7 @@ class _Pairs:
     """Sums over pairs of structures that follow each other."""
 
     def __init__(self) -> None:
-        self.n, self.n_atoms, self._previous = 0, 0, None
+        self.n, self.n_atoms, self.is_strained, self._previous = 0, 0, False, None
         self._changes_work = self._changes_squared = self._work_squared = 0.0
 
     def add(self, structure: Structure) -> None:
@@ -136,6 +139,7 @@ class _Pairs:
         if strain is not None:
             if np.abs(strain).max() > STRAINED:
                 return
+            self.is_strained = True
             work -= 0.5 * np.vdot(before.virial + structure.virial, strain)
         self.n, self.n_atoms = self.n + 1, len(structure)
         self._changes_work += change * work

@@ -21,7 +21,8 @@ class Fingerprints:
 
     def add(self, joined: Joined) -> None:
         """Take in structures that follow each other."""
-        positions, cells = (np.rint(lengths * DIGITS) + 0.0 for lengths in (joined.positions, joined.cells))  # no -0.0
+        # "C" as hashes go by the order in memory, and without -0.0
+        positions, cells = (np.rint(x * DIGITS, order="C") + 0.0 for x in (joined.positions, joined.cells))
         ends = joined.starts + joined.sizes
         for i, (start, end) in enumerate(zip(joined.starts.tolist(), ends.tolist(), strict=True)):
             digest = hashlib.blake2b(joined.numbers[start:end], digest_size=8)
@@ -41,18 +42,20 @@ class Fingerprints:
             and in ``between_parts`` the same for each two parts that have frames in common.
         """
         hashes = np.frombuffer(bytes(self._hashes), np.uint64)
-        groups = _groups(hashes, np.arange(len(hashes)))
+        groups = _groups(hashes)
         frames = [indices[group[:LISTED]].tolist() for group in groups[:LISTED]]
         count = sum(map(len, groups)) - len(groups)
         between = {f"{a} and {b}": _between(hashes, indices, parts[a], parts[b]) for a, b in combinations(parts, 2)}
         return {"count": count, "groups": frames, "between_parts": {k: v for k, v in between.items() if v["count"]}}
 
 
-def _groups(hashes: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
+def _groups(hashes: np.ndarray) -> list[np.ndarray]:
     """Positions whose hashes are the same, at least two of each, ascending."""
-    order = positions[np.argsort(hashes[positions], kind="stable")]
-    starts = np.flatnonzero(np.diff(hashes[order])) + 1
-    groups = [group for group in np.split(order, starts) if len(group) > 1]
+    order = np.argsort(hashes, kind="stable")
+    is_next_same = np.diff(hashes[order]) == 0
+    # without the others, of each of which there would be an array
+    order = order[np.append(is_next_same, False) | np.append(False, is_next_same)]
+    groups = np.split(order, np.flatnonzero(np.diff(hashes[order])) + 1) if len(order) else []
     return sorted(groups, key=lambda group: group[0])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 LOCK = ".lock"
 
@@ -34,6 +34,6 @@ def _locked(path: Path) -> FileLock | None:
     lock = FileLock(path, blocking=False)
     try:
         lock.acquire()
-    except (Timeout, NotImplementedError):
+    except (OSError, NotImplementedError):  # another has it, or the file system or the directory gives none
         return None
     return lock

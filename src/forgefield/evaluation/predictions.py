@@ -2,10 +2,10 @@
 
 Groups ``reference`` and one per variant of the model hold ``energy`` (N,), ``forces`` (N, A, 3) and, where the split
 has virials, ``stress`` (N, 3, 3); the root holds ``n_atoms`` (N,), ``source_index`` (N,) and ``species`` (N, A). Rows
-are in the order of the split. ``sources`` is the JSON text of the source files, each with the number in all of them of
-its first frame, where the split knows them. A is the largest structure; entries beyond ``n_atoms`` are 0. A reference
-that is absent or has weight 0 is NaN, and so is the stress of a structure without a periodic cell. The attribute
-``units`` of each dataset names its unit.
+are in the order of the source, which that of a packed store is not. ``sources`` is the JSON text of the source files,
+each with the number in all of them of its first frame, where the split knows them. A is the largest structure; entries
+beyond ``n_atoms`` are 0. A reference that is absent or has weight 0 is NaN, and so is the stress of a structure without
+a periodic cell. The attribute ``units`` of each dataset names its unit.
 """
 
 import json

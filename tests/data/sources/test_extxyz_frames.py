@@ -51,6 +51,7 @@ USUAL = {
     "more columns than named": frame("energy=1", "H 0 0 0 9 9", "H 0 0 1 9 9"),
     "NaN and Windows": frame(f"{P}:forces:R:3", "H 0 0 0 nan 1 inf").replace(b"\n", b"\r\n"),
     "JSON": frame(f'{P} a="_JSON [[1, 2], [3, 4]]"', "H 0 0 0"),
+    "no value": frame(f'{P} energy="_JSON null" dipole="_JSON null"', "H 0 0 0"),
     "values in a column": frame(f"{P}:magmoms:R:1:energies:R:1:mass:R:1:momenta:R:3", "H 0 0 0 1 2 3 4 5 6"),
 }
 
@@ -72,6 +73,8 @@ UNUSUAL = {
     "columns missing": frame(P, "H 0 0 0", "H 0 0"),
     "one more and one less": frame(f"{P}:q:R:1", "H 0 0 0 1 2", "H 0 0 0"),
     "no element": frame(P, "Qq 0 0 0"),
+    "numbers for symbols": frame("Properties=species:I:1:pos:R:3", "8 0 0 0"),
+    "fractions for symbols": frame("Properties=species:R:1:pos:R:3", "1.5 0 0 0"),
     "no positions": frame("Properties=species:S:1", "H"),
     "two columns of one name": frame(f"{P}:a:R:1:a:R:1", "H 0 0 0 1 2"),
     "Lattice of no cell": frame(f"Lattice=5 {P}", "H 0 0 0"),

@@ -65,6 +65,14 @@ def test_a_store_reads_the_same_in_any_order(both):
                     np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
+def test_structures_come_in_the_order_of_their_source(tmp_path):
+    sizes = [5, 2, 9, 2]
+    with Store(write(tmp_path / "a.h5", sorted(structures_of(sizes), key=len), packed=True)) as store:
+        found = store.read(store.in_source_order)
+    assert [s.source_index for s in found] == [0, 1, 2, 3]
+    assert [len(s) for s in found] == sizes
+
+
 def test_both_are_valid(both):
     packed, padded = (validate_store(path) for path in both)
     assert packed | {"path": 0} == padded | {"path": 0}

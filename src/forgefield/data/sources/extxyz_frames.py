@@ -80,7 +80,9 @@ def _layout(properties: str) -> tuple[Columns, ...]:
 
 def _array(name: str, kind: str, columns: list[tuple[bytes, ...]]) -> np.ndarray:
     """(n,) or (n, columns)."""
-    if name == "symbols" and kind == "S":
+    if name == "symbols":
+        if kind != "S":  # numbers may be types of another program, and ASE refuses them
+            raise ValueError("symbols that are no words")
         (words,) = columns
         return np.array([ATOMIC_NUMBERS[word] for word in words])
     convert, dtype = NUMBER_TYPES[kind]
@@ -93,7 +95,8 @@ def _values(info: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, An
     """What ASE would keep beside atoms and cell, its calculator's results last."""
     results = {key: np.array(value, float) for key, value in arrays.items() if key in all_properties}
     for key in [key for key in info if key in per_config_properties]:
-        value = info.pop(key)
+        if (value := info.pop(key)) is None:
+            continue
         if key == "stress" and value.shape == (3, 3):
             value = value.ravel()[[0, 4, 8, 5, 2, 1]]  # in the order of Voigt
         results[key] = value if key in ONE_NUMBER else np.array(value, float)

@@ -1,4 +1,4 @@
-"""The HDF5 store: structures padded to the largest, with labels, weights and units in one file."""
+"""The HDF5 store: structures with labels, weights and units in one file, which HDF5 shows padded to the largest."""
 
 from forgefield.data.store.layout import FORMAT_VERSION
 from forgefield.data.store.opening import is_store
