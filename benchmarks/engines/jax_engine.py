@@ -102,8 +102,7 @@ class JaxEngine:
         before = int(self._state.step)
         while int(self._state.step) - before < steps:
             epoch = (int(self._state.step) // len(self._loader)) % EPOCHS
-            for self._state, _ in train_steps(
-                self._train_step, self._state, self._loader, epoch, self._parallel, Watch()
-            ):
-                pass
+            done = train_steps(self._train_step, self._state, self._loader, epoch, self._parallel, Watch())
+            for state, _ in done:
+                self._state = state
         return int(self._state.step) - before

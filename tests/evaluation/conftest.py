@@ -55,8 +55,8 @@ def run_files(tmp_path_factory, foundation, structures):
         statistics=root / "statistics.json",
         run=root / "runs" / "tiny",
     )
-    for split in ("train", "test"):
-        write_store(paths.data / f"{split}.h5", structures)
+    write_store(paths.data / "train.h5", structures)
+    write_store(paths.data / "test.h5", sorted(structures, key=len), packed=True)
     trained = {k: 1.1 * v for k, v in foundation.parameters.items()}
     save_potential(foundation, paths.foundation)
     save_potential(replace(foundation, parameters=trained), paths.run / "model")
@@ -67,8 +67,8 @@ def run_files(tmp_path_factory, foundation, structures):
     return paths
 
 
-def write_store(path, structures):
-    """Structures in eV and Å to a store in kJ/mol and nm."""
+def write_store(path, structures, packed=False):
+    """Structures in eV and Å to a store in kJ/mol and nm; a packed one has them sorted by size."""
     with StoreWriter(
         path,
         n_structures=len(structures),
@@ -77,6 +77,7 @@ def write_store(path, structures):
         dtype=np.float64,
         has_virial=True,
         attributes={"source": "made up", "source_sha256": "", "split": path.stem},
+        packed_sizes=np.array([len(s) for s in structures]) if packed else None,
     ) as writer:
         writer.append(structures)
 
