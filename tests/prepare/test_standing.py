@@ -32,6 +32,8 @@ def folder(tmp_path):
     with pytest.raises(MachineError), noted_error(tmp_path / "full"):
         raise MachineError("checkpoints: No space left on device")
     make(tmp_path / "new", losses=[])
+    (tmp_path / "new" / ".data.x1").mkdir()
+    (tmp_path / "new" / ".data.x1" / ".lock").touch()  # of a conversion
     with only_one(tmp_path / "working"):
         yield tmp_path
 

@@ -48,7 +48,9 @@ def find_runs(folder: Path) -> list[Standing]:
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give one in which there are runs")
-    return [standing(lock.parent) for lock in sorted(folder.rglob(LOCK))]
+    runs = (lock.parent for lock in sorted(folder.rglob(LOCK)))
+    # in hidden directories data are converted, with locks of their own
+    return [standing(run) for run in runs if not any(p.startswith(".") for p in run.relative_to(folder).parts)]
 
 
 def standing(run: Path) -> Standing:
