@@ -74,6 +74,18 @@ def test_each_run_is_listed_with_its_state_and_place(folder):
     assert found["working"].where.startswith("process ")
 
 
+def test_a_damaged_checkpoint_hides_neither_its_run_nor_others(folder):
+    checkpoints = folder / "done" / "checkpoints"
+    damaged = {"epoch_000004": "{", "epoch_000005": "{}", "epoch_000006": None}
+    for name, text in damaged.items():
+        (checkpoints / name).mkdir()
+        if text:
+            (checkpoints / name / "content.json").write_text(text)
+    found = {run.run.removeprefix(f"{folder}/"): run for run in find_runs(folder)}
+    assert len(found) == 5
+    assert (found["done"].state, found["done"].epoch) == ("complete", 3)
+
+
 def test_an_error_is_forgotten_when_the_run_goes_on(folder):
     with noted_error(folder / "full"):
         pass
