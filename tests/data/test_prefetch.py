@@ -61,4 +61,5 @@ def test_the_time_that_a_caller_waits_is_added_up_without_the_time_it_works():
     timed, start = Timed(items()), time.perf_counter()
     for _ in timed:
         time.sleep(0.02)
-    assert 0.06 <= timed.seconds <= time.perf_counter() - start - 0.06
+    assert 0.06 <= timed.take() <= time.perf_counter() - start - 0.06
+    assert timed.take() == 0.0
