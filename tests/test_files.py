@@ -36,13 +36,13 @@ def test_an_error_names_the_path_that_was_asked_for(tmp_path):
 
 
 def test_what_killed_processes_have_left_is_removed_and_nothing_else(tmp_path):
-    kept = [".lock", "a.tmp", "checkpoints/epoch_1", "data/train.h5"]
-    left = [".a.json.12.tmp", ".model.12.tmp/.model.json.12.tmp", "checkpoints/.epoch_2.old/a", "data/.train.h5.12.tmp"]
+    kept = [".lock", "a.tmp", ".bashrc.old", ".x/.a.json.tmp", "checkpoints/epoch_1", "data/train.h5"]
+    left = [".a.json.12.tmp", ".model.12.tmp/.b.json.12.tmp", "checkpoints/.epoch_2.12.old/a", "data/.train.h5.12.tmp"]
     for name in (*kept, *left):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     remove_leftovers(tmp_path)
     found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
     assert sorted(found) == sorted(kept)
-    assert not list(tmp_path.rglob("*.12.tmp"))
+    assert not list(tmp_path.rglob("*.12.*"))
     remove_leftovers(tmp_path / "none")

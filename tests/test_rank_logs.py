@@ -1,11 +1,15 @@
 """What processes of a job write, and what their launchers say of those that fail; and where they meet."""
 
 import io
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from forgefield.launch import slurm
+from forgefield.launch.processes import FAILURE
 from forgefield.launch.rank_logs import Followed, first_failed, last_lines, log_of
 
 
@@ -55,3 +59,19 @@ def test_a_port_follows_from_the_number_of_a_job_and_is_free():
     with socket.socket() as taken:
         taken.bind(("", port))
         assert slurm.free_port(123456) == port + 1
+
+
+FAIL = """
+from forgefield.errors import MachineError
+from forgefield.launch import ended_together
+
+with ended_together():
+    raise MachineError("the disk is full")
+"""
+
+
+def test_a_failure_that_cannot_be_noted_is_said_and_ends_the_process(tmp_path):
+    environment = os.environ | {FAILURE: str(tmp_path / "gone" / "failure.json")}
+    done = subprocess.run([sys.executable, "-c", FAIL], env=environment, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "error: the disk is full\n"

@@ -44,6 +44,17 @@ def test_a_job_that_slurm_has_forgotten_is_reported(cluster):
     assert cluster.ended(["7"], PATIENCE) == {"7": LOST}
 
 
+@pytest.mark.parametrize(
+    ("recorded", "found"), [("RUNNING", {}), ("COMPLETED", {"7": "COMPLETED"}), ("CANCELLED by 5", {"7": "CANCELLED"})]
+)
+def test_the_accounts_say_what_became_of_a_job_that_slurm_has_forgotten(cluster, tmp_path, recorded, found):
+    program = tmp_path / "sacct"
+    program.write_text(f"#!/bin/sh\necho '7|{recorded}'\n")
+    program.chmod(0o755)
+    assert cluster.ended(["7"], 0) == {}
+    assert cluster.ended(["7"], PATIENCE) == found
+
+
 def test_nothing_is_said_of_jobs_while_slurm_does_not_answer(cluster):
     assert cluster.ended(["7"], 0) == {}
     cluster.time += PATIENCE

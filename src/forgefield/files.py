@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from forgefield.errors import UserError
 
 # what a write into an open file can end with; such an error does not say which file it was
 WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+# names that atomic_file and atomic_directory give, and no others: a user may have hidden files of his own there
+LEFTOVER = re.compile(r"\..+\.\d+\.(tmp|old)")
 
 
 def make_directory(path: Path, key: str) -> None:
@@ -100,7 +103,7 @@ def remove_leftovers(directory: Path) -> None:
 
     Nobody else may be writing there.
     """
-    for path in sorted(path for path in directory.rglob(".*") if path.suffix in (".tmp", ".old")):
+    for path in sorted(path for path in directory.rglob(".*") if LEFTOVER.fullmatch(path.name)):
         if path.is_dir():
             shutil.rmtree(path)
         else:  # it may have gone with its directory

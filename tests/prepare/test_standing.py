@@ -32,6 +32,8 @@ def folder(tmp_path):
     with pytest.raises(MachineError), noted_error(tmp_path / "full"):
         raise MachineError("checkpoints: No space left on device")
     make(tmp_path / "new", losses=[])
+    (tmp_path / "new" / ".data.x1").mkdir()
+    (tmp_path / "new" / ".data.x1" / ".lock").touch()  # of a conversion
     with only_one(tmp_path / "working"):
         yield tmp_path
 
@@ -70,6 +72,18 @@ def test_each_run_is_listed_with_its_state_and_place(folder):
     assert found["full"].where == "checkpoints: No space left on device"
     assert found["new"].where == "there is no checkpoint"
     assert found["working"].where.startswith("process ")
+
+
+def test_a_damaged_checkpoint_hides_neither_its_run_nor_others(folder):
+    checkpoints = folder / "done" / "checkpoints"
+    damaged = {"epoch_000004": "{", "epoch_000005": "{}", "epoch_000006": None}
+    for name, text in damaged.items():
+        (checkpoints / name).mkdir()
+        if text:
+            (checkpoints / name / "content.json").write_text(text)
+    found = {run.run.removeprefix(f"{folder}/"): run for run in find_runs(folder)}
+    assert len(found) == 5
+    assert (found["done"].state, found["done"].epoch) == ("complete", 3)
 
 
 def test_an_error_is_forgotten_when_the_run_goes_on(folder):

@@ -130,5 +130,5 @@ def test_all_damaged(tmp_path):
 def test_half_written_ones_are_invisible(tmp_path):
     save(tmp_path, (1, 0))
     (tmp_path / ".epoch_000002.123.tmp").mkdir()
-    (tmp_path / ".epoch_000000.old").mkdir()
+    (tmp_path / ".epoch_000000.123.old").mkdir()
     assert len(saved_checkpoints(tmp_path)) == 1

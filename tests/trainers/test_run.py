@@ -13,6 +13,8 @@ from forgefield.errors import MachineError, UserError
 from forgefield.files import write_json
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.statistics.summarize import UNITS
+from forgefield.trainers.checkpoints import saved_checkpoints
+from forgefield.trainers.record import Place
 from forgefield.trainers.run import train_run
 from forgefield.units import Units
 
@@ -102,6 +104,21 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     assert "training starts anew, because training.lr was 0.001 and is now 0.002" in capfd.readouterr().err
     assert [float(row["lr"]) for row in history(output)] == pytest.approx([0.002, 0.002])
     assert (output / "checkpoints-before").is_dir()
+
+
+@pytest.mark.parametrize("backend", ["jax", "fabric"])
+def test_both_engines_heed_the_keys_about_checkpoints(inputs, tmp_path, backend):
+    def places(**keys):
+        config = settings(batch=2, **keys).model_copy(update={"backend": backend})
+        train_run(config, *inputs, tmp_path / "run")
+        return [Place.of(path) for path in saved_checkpoints(tmp_path / "run" / "checkpoints")]
+
+    found = places(epochs=1, checkpoint_steps=1, keep_checkpoints=100)
+    assert any(place.steps for place in found)
+    found = places(epochs=2, checkpoint_minutes=1e-9, keep_checkpoints=3)
+    assert len(found) == 3
+    assert found[1].epoch == 1
+    assert found[1].steps > 0
 
 
 @pytest.mark.parametrize("backend", ["jax", "fabric"])

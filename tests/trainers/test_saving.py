@@ -1,3 +1,5 @@
+from threading import Event
+
 import numpy as np
 import pytest
 from test_checkpoints import content
@@ -46,3 +48,14 @@ def test_what_cannot_be_written_is_an_error_of_the_training(writer, tmp_path):
         made.finish()
     with pytest.raises(OSError, match="checkpoints"):
         made.check()
+
+
+def test_an_error_is_not_lost_where_a_newer_one_has_taken_a_place(writer, tmp_path):
+    (tmp_path / "checkpoints").write_text("a file in the way")
+    made, over = writer(), Event()
+    made._pool.submit(over.wait)  # a slow disk
+    for step in (1, 2):
+        made.give(Place(0, step), {}, content(step))
+    over.set()
+    with pytest.raises(OSError, match="checkpoints"):
+        made.finish()

@@ -14,7 +14,7 @@ from typing import Protocol
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 GRACE_SECONDS = 10.0  # more than the processes take that this one may have to end
-AT_ONCE_SECONDS = 1.0
+AT_ONCE_SECONDS, POLL_SECONDS = 1.0, 0.1
 
 
 class Asked(Protocol):
@@ -40,7 +40,9 @@ def interruptible(
     """
     reads, writes = socket.socketpair()
     writes.setblocking(False)
-    ends: SimpleQueue[bool] = SimpleQueue()
+    # each signal, and whether it ends the program; and those that the handler of another one has taken from there
+    ends: SimpleQueue[tuple[int, bool]] = SimpleQueue()
+    taken: set[int] = set()
 
     def watch() -> None:
         is_asked = False
@@ -52,10 +54,10 @@ def interruptible(
                     if not is_asked:
                         say(f"{name}: the training finishes its step and is saved; a second signal ends it at once")
                     is_asked = True
-                    ends.put(False)
+                    ends.put((number[0], False))
                     continue
                 say(f"stopped by {name}; {standing()}")
-                ends.put(True)
+                ends.put((number[0], True))
                 time.sleep(AT_ONCE_SECONDS if is_asked else GRACE_SECONDS)
                 os._exit(128 + number[0])
 
@@ -65,14 +67,15 @@ def interruptible(
                 print(line, file=sys.stderr, flush=True)
 
     def leave(number: int, frame: FrameType | None) -> None:
-        try:
-            while True:  # several signals may have come before this is called once
-                if ends.get(timeout=GRACE_SECONDS):
-                    raise SystemExit(128 + number)
-                if ends.empty():
-                    return
-        except Empty:
-            return
+        deadline = time.monotonic() + GRACE_SECONDS
+        # several signals may have come before this is called once, or while it waits
+        while time.monotonic() < deadline and (number not in taken or not ends.empty()):
+            with suppress(Empty):
+                heard, is_end = ends.get(timeout=POLL_SECONDS)
+                if is_end:
+                    raise SystemExit(128 + heard)
+                taken.add(heard)
+        taken.discard(number)
 
     threading.Thread(target=watch, daemon=True).start()
     before = {number: signal.signal(number, leave) for number in SIGNALS}

@@ -54,10 +54,14 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
         if code not in (UserError.exit_code, StoppedError.exit_code) and RANK_LOGS in os.environ:
             print(trace, file=sys.stderr, flush=True)
             trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"
-        own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
-        # the first one is the cause, others may follow from it
-        with suppress(FileExistsError):
-            os.link(own, path)
+        try:
+            own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
+            # the first one is the cause, others may follow from it
+            with suppress(FileExistsError):
+                os.link(own, path)
+        except OSError:  # a full disk may be the failure
+            print(f"{trace}error: {line}", file=sys.stderr, flush=True)
+            os._exit(code)
         # mpirun would say at length that a rank has failed, were it not ended first
         time.sleep(GRACE_SECONDS)
     # without the clean-up of MPI and of jax.distributed, which wait for the others

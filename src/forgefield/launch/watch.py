@@ -74,7 +74,9 @@ class Watch:
         over = {job: state for job, state in over.items() if state in OVER or state == LOST}
         self._since = {job: self._since.get(job, now) for job in over}
         late = [job for job in over if now - self._since[job] >= PATIENCE]
-        return {job: recorded_state(job) if over[job] == LOST else over[job] for job in late}
+        found = {job: recorded_state(job) if over[job] == LOST else over[job] for job in late}
+        # and not where only squeue does not know of a job, as of one of another cluster
+        return {job: state for job, state in found.items() if state in {*OVER, LOST, "COMPLETED"}}
 
 
 def states_of() -> dict[str, str] | None:

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
+from forgefield.config.contents import checked
 from forgefield.errors import MachineError, UserError
 from forgefield.files import atomic_file, read_json
 from forgefield.prepare.lock import LOCK, holder
-from forgefield.trainers.checkpoints import CONTENT, saved_checkpoints
+from forgefield.trainers.checkpoints import CONTENT, REMEDY, Content, saved_checkpoints
 from forgefield.trainers.record import TrainingRecord
 
 ERROR = "error.txt"
@@ -24,7 +25,7 @@ class Standing:
     Attributes:
         run: its directory.
         state: ``stopped`` is a run that a signal, a time limit or SIGKILL has ended; ``failed`` one with an error.
-        epoch, step: finished epochs and optimizer steps in its newest checkpoint.
+        epoch, step: finished epochs and optimizer steps in its newest checkpoint that can be read.
         epochs: that it was last asked for.
         best_epoch, best_loss: of the lowest validation loss, or of the last epoch without validation data.
         where: which process works on it, or where it goes on, or its error.
@@ -48,13 +49,14 @@ def find_runs(folder: Path) -> list[Standing]:
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give one in which there are runs")
-    return [standing(lock.parent) for lock in sorted(folder.rglob(LOCK))]
+    runs = (lock.parent for lock in sorted(folder.rglob(LOCK)))
+    # in hidden directories data are converted, with locks of their own
+    return [standing(run) for run in runs if not any(p.startswith(".") for p in run.relative_to(folder).parts)]
 
 
 def standing(run: Path) -> Standing:
     """How one run stands."""
-    saved = saved_checkpoints(run / "checkpoints")
-    content = read_json(saved[0] / CONTENT) if saved else None
+    content = _newest_content(run)
     record = TrainingRecord.read(content["record"]) if content else TrainingRecord()
     config, error = run / "config.yaml", run / ERROR
     if process := holder(run):
@@ -64,7 +66,7 @@ def standing(run: Path) -> Standing:
     elif error.exists():
         state, where = "failed", error.read_text().strip()
     else:
-        state, where = "stopped", f"continues after {record.place}" if saved else "there is no checkpoint"
+        state, where = "stopped", f"continues after {record.place}" if content else "there is no checkpoint"
     return Standing(
         run=str(run),
         state=state,
@@ -75,6 +77,16 @@ def standing(run: Path) -> Standing:
         best_loss=record.best_loss,
         where=where,
     )
+
+
+def _newest_content(run: Path) -> dict[str, Any] | None:
+    """What the newest checkpoint that can be read says."""
+    for path in saved_checkpoints(run / "checkpoints"):
+        with suppress(UserError, OSError):  # it is damaged, or has just been removed by its training
+            content = read_json(path / CONTENT)
+            checked(path / CONTENT, content, Content, REMEDY)
+            return content
+    return None
 
 
 @contextmanager

@@ -64,16 +64,19 @@ def before_continuing(
         training: the present settings.
         fingerprint: what decides the result, by key.
         notes: what does not, by key.
-        allowed: keys of ``fingerprint`` that may have changed.
+        allowed: keys of ``fingerprint``, or of that in the checkpoint, that may have changed.
 
     Raises:
         UserError: something else in ``fingerprint`` has changed and the training is not complete; or there is no such
             key as one of ``allowed``.
     """
+    found = newest_checkpoint(directory)
+    # a key may have gone since, as devices without balance: repeat
+    known = {**(found[1]["fingerprint"] if found else {}), **fingerprint}
     for key in allowed:
-        if key not in fingerprint:
-            raise UserError(f"--allow-changed {key}: no such key{did_you_mean(key, fingerprint)}")
-    if (found := newest_checkpoint(directory)) is None:
+        if key not in known:
+            raise UserError(f"--allow-changed {key}: no such key{did_you_mean(key, known)}")
+    if found is None:
         return
     path, content = found
     changes = changed_keys(content["fingerprint"], fingerprint)

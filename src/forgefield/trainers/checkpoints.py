@@ -1,5 +1,6 @@
 """Checkpoints in safe formats: arrays as safetensors, the rest as JSON; visible only when complete."""
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,7 +77,7 @@ def save_checkpoint(
         digests = {name: sha256_of(temporary / name) for name in (ARRAYS, CONTENT)}
         write_json(temporary / MARK, {"forgefield_format": FORMAT, "sha256": digests})
     for old in saved_checkpoints(directory)[keep:]:
-        hidden = old.rename(directory / f".{old.name}.old")
+        hidden = old.rename(directory / f".{old.name}.{os.getpid()}.old")
         shutil.rmtree(hidden)
     return path
 

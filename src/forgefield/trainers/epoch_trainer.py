@@ -126,8 +126,9 @@ class EpochTrainer(SavedTrainer):
         if not self._has_saved():
             self._save()
         self._finish_writing()
-        self._processes.exchange(None)  # none may end while another still writes
-        why = self._stop.reason or "as another process was asked to"
+        # none may end while another still writes; and all say the same, whoever is heard
+        reasons = self._processes.exchange(self._stop.reason)
+        why = next(filter(None, reasons), "as it was asked to")
         return StoppedError(f"stopped {why}; {self._where_saved()}")
 
     def complete(self, epochs: int) -> str | None:

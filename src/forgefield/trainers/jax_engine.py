@@ -118,6 +118,9 @@ def make_trainer(
         seed=training.seed,
         checkpoint_path=checkpoints,
         checkpoint_every=training.checkpoint_every,
+        checkpoint_steps=training.checkpoint_steps,
+        checkpoint_minutes=training.checkpoint_minutes,
+        keep_checkpoints=training.keep_checkpoints,
         log_file=log_file,
         fingerprint=fingerprint,
     )

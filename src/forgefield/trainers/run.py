@@ -90,7 +90,8 @@ def train_run(
         # only now, when nothing is left that could be refused
         if processes.index == 0:
             before_continuing(checkpoints, output / BEFORE, config.training, origin, trainer.notes, allowed)
-            _limit(stop, config)
+        for end, reason in processes.broadcast(_limits(stop, config) if processes.index == 0 else []):
+            stop.limit(end, reason)
         if trainer.resume(allowed) and processes.index == 0:
             going_on = f"continues after {trainer.standing()}; from {checkpoints}"
             say(trainer.complete(config.training.epochs) or going_on)
@@ -126,12 +127,15 @@ def _watch(
     return HangWatch(output / HANGS, processes, stop, limit, on_hang)
 
 
-def _limit(stop: Stop, config: RunConfig) -> None:
-    """Let process 0, of which all others hear, look at the time."""
+def _limits(stop: Stop, config: RunConfig) -> list[tuple[float, str]]:
+    """When the run must have ended, and why; for all processes, which in a validation hear of one another only late."""
+    limits = []
     if config.training.stop_before is not None:
-        stop.limit(stop.started + 60 * config.training.stop_before, "before the time of training.stop_before")
+        end = stop.started + 60 * config.training.stop_before
+        limits.append((end, "before the time of training.stop_before"))
     if (end := end_of_job()) is not None:
-        stop.limit(end, "before the end of the Slurm job")
+        limits.append((end, "before the end of the Slurm job"))
+    return limits
 
 
 def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:

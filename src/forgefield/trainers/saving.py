@@ -37,6 +37,7 @@ class CheckpointWriter:
         self._waiting: deque[tuple[Any, ...]] = deque(maxlen=1)
         self._pool = ThreadPoolExecutor(1, "forgefield-checkpoints")
         self._last: Future[None] | None = None
+        self._error: Exception | None = None
 
     def due_in_epoch(self, step: int) -> bool:
         """Whether one is to be written after so many optimizer steps, in an epoch."""
@@ -73,14 +74,15 @@ class CheckpointWriter:
         return self._last_place == place
 
     def check(self) -> None:
-        """OSError, if the last one could not be written."""
-        if self._last is not None and self._last.done():
-            self._last.result()
+        """OSError, if one could not be written."""
+        if self._error is not None:
+            raise self._error
 
     def finish(self) -> None:
         """Wait until all is written; raises as :meth:`check` does."""
         if self._last is not None:
             self._last.result()
+        self.check()
 
     def _write(self) -> None:
         try:
@@ -88,5 +90,9 @@ class CheckpointWriter:
         except IndexError:  # a newer one, which took its place, was written already
             return
         start = time.monotonic()
-        save_checkpoint(self.directory, place, arrays, content, self._keep)
+        try:
+            save_checkpoint(self.directory, place, arrays, content, self._keep)
+        except Exception as error:  # noted, for the task may not be the last one, which is waited for
+            self._error = error
+            return
         self.seconds = max(self.seconds, time.monotonic() - start)

@@ -61,6 +61,6 @@ if __name__ == "__main__":
                 launch.join(config_of())
                 train()
         elif config_of().devices > 1:
-            launch.start(config_of(), Stop())
+            launch.start(config_of(), Path(sys.argv[2]), Stop())
         else:
             train()

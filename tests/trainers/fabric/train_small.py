@@ -52,6 +52,6 @@ with reported_errors():
             launch.join(CONFIG)
             train()
     elif DEVICES > 1:
-        launch.start(CONFIG, Stop())
+        launch.start(CONFIG, OUTPUT, Stop())
     else:
         train()
