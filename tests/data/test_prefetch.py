@@ -62,8 +62,4 @@ def test_the_time_that_a_caller_waits_is_added_up_without_the_time_it_works():
     for _ in timed:
         time.sleep(0.02)
     assert 0.06 <= timed.take() <= time.perf_counter() - start - 0.06
-<<<<<<< HEAD
     assert timed.take() == 0
-=======
-    assert timed.take() == 0.0
->>>>>>> 6d34d32abbeead2aed6db87210d3082f29df55c4
