@@ -58,7 +58,7 @@ def test_a_key_to_allow_that_does_not_exist(check):
 
 def test_a_key_that_there_is_no_more_can_be_allowed(check):
     now = {key: value for key, value in PRINT.items() if key != "training.lr"}
-    with pytest.raises(UserError, match="training.lr was 0.1 and is now None"):
+    with pytest.raises(UserError, match=r"training\.lr was 0\.1 and is now None"):
         check(now)
     assert check(now, allowed=["training.lr"]) == [1, 0]
 
