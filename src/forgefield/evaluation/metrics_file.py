@@ -75,7 +75,7 @@ class Part(Record):
 
 
 class Parts(Record):
-    """The parts of one split, in four ways; the largest part first, sizes in ascending order."""
+    """The parts of one split, in four ways; the largest part first, sizes in ascending order, files as listed."""
 
     element: dict[str, Part]
     """by chemical symbol"""
