@@ -92,7 +92,7 @@ def _read(path: Path, name: str) -> Run:
     if not (path / "metrics.json").exists():
         raise UserError(f"{path}: no metrics.json; evaluate the run first with `forgefield evaluate`")
     config, provenance = path / "config.yaml", path / "provenance.json"
-    return Run(
+    run = Run(
         name=name,
         path=path,
         config=read_yaml(config) if config.exists() else {},
@@ -100,6 +100,9 @@ def _read(path: Path, name: str) -> Run:
         provenance=read_json(provenance) if provenance.exists() else {},
         pictures=sorted(path.glob("*.png")),
     )
+    if not run.predictions.exists():
+        raise UserError(f"{run.predictions}: no such file; evaluate the run again with `forgefield evaluate`")
+    return run
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
