@@ -4,10 +4,11 @@ import h5py
 import numpy as np
 import pytest
 
+from forgefield.evaluation import predictions as predictions_file
 from forgefield.evaluation import values
 from forgefield.evaluation.bootstrap import draws
 from forgefield.evaluation.metrics import compute_metrics
-from forgefield.evaluation.predictions import create_predictions, write_rows
+from forgefield.evaluation.predictions import create_predictions, read_rows, write_rows
 
 N, VARIANT = 41, "trained"
 KINDS = [[8, 1, 1], [6, 1, 1, 1, 1], [8, 8]]
@@ -207,6 +208,12 @@ def test_chunks_of_the_file_do_not_matter(predictions, computed, monkeypatch):
     for quantity in QUANTITIES:
         for name, value in computed[0][VARIANT][quantity].items():
             assert again[0][VARIANT][quantity][name] == pytest.approx(value, rel=1e-12)
+
+
+def test_of_large_structures_few_are_read_at_a_time(predictions, monkeypatch):
+    monkeypatch.setattr(predictions_file, "ATOMS", 50)
+    names = ["n_atoms", "reference/forces"]
+    assert [len(rows["n_atoms"]) for rows in read_rows(predictions, names)] == [10, 10, 10, 10, 1]
 
 
 def test_an_empty_split_has_nothing_to_average(tmp_path):
