@@ -84,7 +84,7 @@ def _picture(path: Path) -> str:
         with Image.open(path) as image:
             small = image.convert("RGB")
     except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises
-        raise UserError(f"{path}: cannot be read ({error}); draw it again with `forgefield plot`, or remove it") from None
+        raise UserError(f"{path}: cannot be read ({error}); draw it again with `forgefield plot`") from None
     small.thumbnail((WIDTH, WIDTH))
     buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=QUALITY)
