@@ -41,7 +41,7 @@ def test_only_what_is_new_is_copied(tmp_path):
     with open(path, "a") as file:
         file.write("two\n")
     followed.copy()
-    assert to.getvalue() == followed.text == "one\ntwo\n"
+    assert to.getvalue() == followed.text() == "one\ntwo\n"
 
 
 def test_the_end_of_a_log_has_its_name(tmp_path):

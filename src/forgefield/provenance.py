@@ -47,10 +47,12 @@ def provenance(backend: str) -> dict[str, Any]:
 
 
 def git_commit(folder: Path) -> str | None:
-    """The commit that a folder is at, with a plus where files have changed since; None outside of git."""
-    commands = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+    """The commit that a package is at, with a plus where files have changed since; None where git does not keep it."""
+    # an environment can lie in a repository that is of something else
+    kept = ["ls-files", "--error-unmatch", "__init__.py"]
+    commands = (kept, ["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
     try:
-        commit, changes = (
+        _, commit, changes = (
             subprocess.run(["git", "-C", str(folder), *c], capture_output=True, text=True, check=True).stdout.strip()
             for c in commands
         )

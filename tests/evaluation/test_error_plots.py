@@ -1,5 +1,7 @@
 """Numbers in the pictures of errors, against loops over atoms."""
 
+import shutil
+
 import h5py
 import numpy as np
 import pytest
@@ -41,10 +43,19 @@ def test_ranges_of_as_many_atoms_by_magnitude(predictions):
     np.testing.assert_allclose(guide.get_ydata(), 100 * np.array(guide.get_xdata()))
 
 
+def test_forces_that_are_all_zero_have_no_magnitude(predictions, tmp_path):
+    copy = shutil.copy(predictions, tmp_path / "predictions_test.h5")
+    with h5py.File(copy, "a") as file:
+        file["reference/forces"][:] = 0.0
+    (axes,) = magnitude_figure(copy, ["trained"]).axes
+    assert len(axes.lines[0].get_xdata()) == 0
+
+
 def test_bars_by_element_with_their_intervals(errors):
     forces = {
         symbol: errors(mae=mae, mae_interval=[mae - 0.02, mae + 0.03]) for symbol, mae in (("O", 0.2), ("H", 0.1))
     }
+    forces["Fe"] = errors(n=0, mae=None, rmse=None, max=None, mae_interval=None, rmse_interval=None)  # only in energies
     of_part = {symbol: dict.fromkeys(("forces", "force_norms", "force_angles"), e) for symbol, e in forces.items()}
     elements = {
         symbol: Part.model_validate({"structures": 2, "atoms": 2000, "errors": {"trained": found}})

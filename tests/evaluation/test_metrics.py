@@ -4,10 +4,11 @@ import h5py
 import numpy as np
 import pytest
 
+from forgefield.evaluation import predictions as predictions_file
 from forgefield.evaluation import values
 from forgefield.evaluation.bootstrap import draws
 from forgefield.evaluation.metrics import compute_metrics
-from forgefield.evaluation.predictions import create_predictions, write_rows
+from forgefield.evaluation.predictions import create_predictions, read_rows, write_rows
 
 N, VARIANT = 41, "trained"
 KINDS = [[8, 1, 1], [6, 1, 1, 1, 1], [8, 8]]
@@ -180,11 +181,12 @@ def test_intervals_are_those_of_structures_drawn_anew(labelled, computed):
     assert found["rmse_interval"][0] < found["rmse"] < found["rmse_interval"][1]
 
 
-def test_many_sizes_are_ranges_and_rare_compositions_are_counted(tmp_path):
+def test_many_sizes_are_ranges_and_of_many_compositions_and_files_some_are_listed(tmp_path):
     path = tmp_path / "predictions_test.h5"
     sizes = np.arange(1, 61)
     with h5py.File(path, "w") as file:
-        create_predictions(file, "test", [VARIANT], n=60, max_atoms=60, stress=False)
+        sources = [(f"{i}.xyz", i) for i in range(58)]
+        create_predictions(file, "test", [VARIANT], n=60, max_atoms=60, stress=False, sources=sources)
         species = np.where(np.arange(60) < sizes[:, None], 1, 0)
         columns = {"n_atoms": sizes, "source_index": np.arange(60), "species": species}
         for group in ("reference", VARIANT):
@@ -196,7 +198,7 @@ def test_many_sizes_are_ranges_and_rare_compositions_are_counted(tmp_path):
     assert [*parts["size"]][:2] == ["1-5", "6-11"]
     assert len(parts["size"]) == 10
     assert sum(part["structures"] for part in parts["size"].values()) == 60
-    assert parts["file"] == {}
+    assert list(parts["file"]) == [f"{i}.xyz" for i in (*range(49), 57)]  # the last has most structures
 
 
 def test_chunks_of_the_file_do_not_matter(predictions, computed, monkeypatch):
@@ -208,6 +210,12 @@ def test_chunks_of_the_file_do_not_matter(predictions, computed, monkeypatch):
             assert again[0][VARIANT][quantity][name] == pytest.approx(value, rel=1e-12)
 
 
+def test_of_large_structures_few_are_read_at_a_time(predictions, monkeypatch):
+    monkeypatch.setattr(predictions_file, "ATOMS", 50)
+    names = ["n_atoms", "reference/forces"]
+    assert [len(rows["n_atoms"]) for rows in read_rows(predictions, names)] == [10, 10, 10, 10, 1]
+
+
 def test_an_empty_split_has_nothing_to_average(tmp_path):
     path = tmp_path / "predictions_valid.h5"
     with h5py.File(path, "w") as file:
@@ -215,4 +223,4 @@ def test_an_empty_split_has_nothing_to_average(tmp_path):
     whole, parts = compute_metrics(path, [VARIANT], stress=False)
     assert whole[VARIANT]["forces"]["n"] == 0
     assert whole[VARIANT]["forces"]["median"] is None
-    assert parts["element"] == parts["size"] == {}
+    assert parts["element"] == parts["size"] == parts["file"] == {}

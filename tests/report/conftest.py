@@ -46,8 +46,9 @@ def make_run() -> Callable[..., Path]:
             columns[f"{variant}/forces"] = columns["reference/forces"] + errors
         path = root / "runs" / name
         path.mkdir(parents=True)
+        sources = [("a.xyz", 0), ("b.xyz", 10)]
         with h5py.File(path / "predictions_test.h5", "w") as file:
-            create_predictions(file, "test", [*VARIANTS], n=n, max_atoms=most, stress=False)
+            create_predictions(file, "test", [*VARIANTS], n=n, max_atoms=most, stress=False, sources=sources)
             write_rows(file, 0, columns)
         write_json(path / "metrics.json", _metrics(n, int(n_atoms.sum()), scale))
         settings = {"name": name, "dataset": "molecules", "training": {"lr": lr, "epochs": 3}}
@@ -55,7 +56,7 @@ def make_run() -> Callable[..., Path]:
         trained = {"at": "2026-01-01T00:00:00+00:00", "epochs": 3, "best_epoch": 2, "seconds": 90.0 * scale}
         write_json(path / "provenance.json", {"git_commit": "0123abc", "cpu": "a processor", "trained": trained})
         Image.effect_noise((600, 300), 80).save(path / "parity_forces.png")
-        _write_store(root / "datasets" / "molecules" / "test.h5", n)
+        _write_store(root / "datasets" / "molecules" / "test.h5")
         return path
 
     return make
@@ -76,8 +77,8 @@ def _metrics(n: int, atoms: int, scale: float) -> dict:
     return head | {"splits": {"test": {variant: of_variant(size) for variant, size in VARIANTS.items()}}}
 
 
-def _write_store(path: Path, n: int) -> None:
-    """Only what says where the frames are: ten in the first file, the others in the second."""
+def _write_store(path: Path) -> None:
+    """Only what says which files the data are from."""
     if path.exists():
         return
     files = {"source": json.dumps(["a.xyz", "b.xyz"]), "source_first_frame": json.dumps([0, 10]), "split": "test"}

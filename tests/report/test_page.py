@@ -53,3 +53,18 @@ def test_a_damaged_run_is_an_error_or_left_out(make_run, tmp_path, capsys):
 def test_without_runs_it_says_so(tmp_path, paths, message):
     with pytest.raises(UserError, match=message):
         read_runs([tmp_path / path for path in paths])
+
+
+def test_a_damaged_picture_is_named(make_run, tmp_path):
+    run = make_run(tmp_path, "a", 12)
+    (run / "parity_forces.png").write_bytes((run / "parity_forces.png").read_bytes()[:5000])
+    with pytest.raises(UserError, match=r"parity_forces\.png: cannot be read .*; draw it again with `forgefield plot`"):
+        write_report(read_runs([run]), tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_run_without_predictions_is_left_out_of_all(make_run, tmp_path, capsys):
+    runs = [make_run(tmp_path, name, 12) for name in ("good", "bad")]
+    (runs[1] / "predictions_test.h5").unlink()
+    assert [run.name for run in read_runs(runs, leave_out=True)] == ["good"]
+    assert "predictions_test.h5: no such file; evaluate the run again" in capsys.readouterr().err

@@ -62,11 +62,12 @@ def test_a_missing_reference_is_no_point(predictions, tmp_path):
 
 
 def test_structures_are_described(predictions):
-    places = Places([("a.xyz", 0), ("b.xyz", 1000)])
+    places = Places([("a.xyz", 0), ("none.xyz", 1000), ("b.xyz", 1000), ("c.xyz", 1500)])
     found = read_structures(predictions, places, np.array([0, 999, 1000, 1499]))
     columns = found.columns
     assert [found.formulas[i] for i in columns["formula"]] == ["H2O", "CH4O", "H2O", "CH4O"]
     assert [found.files[i] for i in columns["file"]] == ["a.xyz", "a.xyz", "b.xyz", "b.xyz"]
+    assert found.files == ["a.xyz", "b.xyz"]  # no more than are needed
     assert columns["frame"].tolist() == [0, 999, 0, 499]
     assert columns["atoms"].tolist() == [3, 6, 3, 6]
 

@@ -210,6 +210,6 @@ def print_errors():
     """At the end, what forgefield said is wrong, which Snakemake's own account of a failed job hides."""
     for log in Path("results/logs").glob("*/*.log"):
         if log.stat().st_mtime >= STARTED:
-            for line in log.read_text().splitlines():
+            for line in log.read_text(errors="replace").splitlines():
                 if line.startswith("error: "):
                     print(f"{log}: {line}", file=sys.stderr)

@@ -48,8 +48,7 @@ rule train:
     message:
         "Training run {wildcards.run}"
     shell:
-        "trap : TERM INT USR1; "
+        "trap : INT; "
         'python "$SCRIPTS"/train.py --config {params.settings:q} --run {wildcards.run:q}'
         " --data {params.data:q} --model {params.model:q} --statistics {input.statistics:q}"
-        " --output {params.directory:q} --wait 2>&1"
-        " | (trap '' TERM INT USR1; exec tee {log:q})"
+        " --output {params.directory:q} --wait 2>&1 | tee {log:q}"

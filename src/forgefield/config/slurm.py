@@ -8,8 +8,12 @@ from pydantic import BeforeValidator, Field
 from forgefield.config.base import AsNumber, Positive, PositiveInteger, Section
 
 
+# what the plugin takes; with a letter, for a mere number would be meant as how many
+GPU_TYPE = re.compile(r"[A-Za-z0-9_.]*[A-Za-z][A-Za-z0-9_.]*")
+
+
 def _gpus(value: Any) -> Any:
-    if isinstance(value, bool) or (isinstance(value, str) and re.fullmatch(r"[A-Za-z]\w*", value)):
+    if isinstance(value, bool) or (isinstance(value, str) and GPU_TYPE.fullmatch(value)):
         return value
     raise ValueError(f"expected true, false or a type of GPU such as a100, found {value!r}; `devices` is how many")
 

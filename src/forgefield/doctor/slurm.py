@@ -50,9 +50,11 @@ def examine() -> tuple[list[Finding], str]:
 
 def read_partitions(table: str) -> Iterator[Partition]:
     """The partitions that are up, from lines of sinfo with ``%P|%a|%l|%D|%c|%m|%G``."""
+    from forgefield.config.slurm import GPU_TYPE  # only here: probes do without the packages that it needs
+
     for line in table.splitlines():
         name, state, limit, nodes, cores, memory, gres = line.strip().split("|")
-        gpu = re.search(r"gpu:(?:([A-Za-z]\w*):)?(\d+)", gres)
+        gpu = re.search(r"gpu:(?:([^:,()]+):)?(\d+)(?![\w.-])", gres)
         if state == "up":
             yield Partition(
                 name=name.rstrip("*"),
@@ -62,7 +64,7 @@ def read_partitions(table: str) -> Iterator[Partition]:
                 cores=int(cores.rstrip("+")),
                 mem_mb=int(memory.rstrip("+")),
                 gpus=int(gpu[2]) if gpu else 0,
-                gpu_type=gpu[1] if gpu else None,
+                gpu_type=gpu[1] if gpu and GPU_TYPE.fullmatch(gpu[1] or "") else None,
             )
 
 

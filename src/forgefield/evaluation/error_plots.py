@@ -17,7 +17,8 @@ FINE = np.geomspace(1e-4, 1e4, 931)
 
 def element_figure(elements: Mapping[str, Part], variants: Sequence[str]) -> Figure:
     """Bars of the MAE of force components by element, with its bootstrap interval; those with most atoms first."""
-    shown = list(elements)[:MOST_ELEMENTS]
+    labelled = [symbol for symbol, part in elements.items() if getattr(part.errors, variants[0]).forces.n]
+    shown = labelled[:MOST_ELEMENTS]
     figure = Figure(figsize=(COLUMN, 1.1 + 0.21 * len(variants) * len(shown)), layout="constrained")
     axes = figure.subplots()
     height = 0.8 / len(variants)
@@ -32,7 +33,7 @@ def element_figure(elements: Mapping[str, Part], variants: Sequence[str]) -> Fig
     atoms = [f"{symbol}  ({elements[symbol].atoms:,})" for symbol in shown]
     axes.set_yticks(np.arange(len(shown)), atoms)
     axes.invert_yaxis()
-    which = "" if len(shown) == len(elements) else f", {len(shown)} of {len(elements)}"
+    which = "" if len(shown) == len(labelled) else f", {len(shown)} of {len(labelled)}"
     axes.set(xlabel="MAE of force components (meV/Å)", ylabel=f"element (atoms{which})")
     figure.legend(loc="outside upper center", ncols=len(variants), handlelength=1.0)
     return figure
@@ -47,7 +48,7 @@ def magnitude_figure(predictions: Path, variants: Sequence[str]) -> Figure:
         magnitude, mae = _by_magnitude(predictions, variant)
         axes.plot(magnitude, 1000 * mae, color=color, label=name, marker="o", markersize=3)
     axes.set(xscale="log", xlabel="magnitude of the reference force (eV/Å)")
-    if any(line.get_ydata().max() > 0 for line in axes.lines):  # else nothing that a logarithm could show
+    if any(line.get_ydata().max(initial=0) > 0 for line in axes.lines):  # else nothing that a logarithm could show
         axes.set_yscale("log")
     axes.set_ylabel("MAE of force components (meV/Å)")
     ends = np.array(axes.get_xlim())

@@ -75,7 +75,7 @@ class Part(Record):
 
 
 class Parts(Record):
-    """The parts of one split, in four ways; the largest part first, sizes in ascending order."""
+    """The parts of one split, in four ways; the largest part first, sizes in ascending order, files as listed."""
 
     element: dict[str, Part]
     """by chemical symbol"""
@@ -90,7 +90,7 @@ class Parts(Record):
     """by number of atoms, as `9`; ranges as `8-12` where there are more than 20 sizes"""
 
     file: dict[str, Part]
-    """by source file; empty where the structures are from one file"""
+    """by source file, the 50 with most structures; empty where the structures are from one file"""
 
 
 class Bootstrap(Record):

@@ -12,7 +12,7 @@ from ase.data import chemical_symbols
 from forgefield.evaluation.compositions import NUMBERS, Compositions, formula
 from forgefield.evaluation.predictions import read_rows, read_sources
 
-MOST_COMPOSITIONS, MOST_SIZES, SIZE_RANGES = 50, 20, 10
+MOST_COMPOSITIONS, MOST_FILES, MOST_SIZES, SIZE_RANGES = 50, 50, 20, 10
 
 
 class Partition(NamedTuple):
@@ -100,8 +100,12 @@ def _by_file(predictions: Path, frames: np.ndarray, n_atoms: np.ndarray) -> Part
     if len(sources) < 2:
         return _partition([], np.full(len(frames), -1), n_atoms)
     first = [frame for _, frame in sources]
-    files, part = np.unique([bisect_right(first, frame) - 1 for frame in frames.tolist()], return_inverse=True)
-    return _partition([sources[i][0] for i in files], part.ravel(), n_atoms)
+    numbers = [bisect_right(first, frame) - 1 for frame in frames.tolist()]
+    files, part, structures = np.unique(numbers, return_inverse=True, return_counts=True)
+    chosen = np.sort(np.argsort(-structures, kind="stable")[:MOST_FILES])
+    place = np.full(len(files), -1)
+    place[chosen] = np.arange(len(chosen))
+    return _partition([sources[i][0] for i in files[chosen]], place[part.ravel()], n_atoms)
 
 
 def _partition(labels: Sequence[str], part: np.ndarray, n_atoms: np.ndarray) -> Partition:

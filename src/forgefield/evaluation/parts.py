@@ -64,7 +64,8 @@ def write_together(
 
 
 def _part(path: Path, index: int) -> Path:
-    return path.with_name(f".{path.name}.part{index}")
+    # what a killed process leaves has a name that is removed at the next start
+    return path.with_name(f".{path.name}.part{index}.tmp")
 
 
 def _rows(batches: Sequence[range]) -> int:

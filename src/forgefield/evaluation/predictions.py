@@ -22,6 +22,8 @@ from forgefield.evaluation.metrics_file import AGAIN
 
 FORMAT = 1
 CHUNK_BYTES = 2**18
+# read at once at most, padding and all, so that memory is bounded however large the largest structure is
+ATOMS = 2**20
 UNITS = {"energy": "eV", "forces": "eV/angstrom", "stress": "eV/angstrom^3"}
 
 
@@ -74,7 +76,7 @@ def write_rows(file: h5py.File, start: int, columns: Mapping[str, np.ndarray]) -
 
 
 def read_rows(path: Path, names: Sequence[str], chunk: int = 1024) -> Iterator[dict[str, np.ndarray]]:
-    """Stream columns in chunks of rows.
+    """Stream columns in chunks of rows, at most ``chunk`` at a time.
 
     Raises:
         UserError: no such file, or it is damaged, of another format or lacks a column.
@@ -82,6 +84,7 @@ def read_rows(path: Path, names: Sequence[str], chunk: int = 1024) -> Iterator[d
     with open_file(path, "evaluate") as file:
         try:
             n = _checked_length(path, file, names)
+            chunk = max(1, min(chunk, ATOMS // max(file["species"].shape[1], 1)))
             for start in range(0, n, chunk):
                 yield {name: file[name][start : start + chunk] for name in names}
         except DAMAGES:

@@ -55,7 +55,7 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Se
             launcher = Child(command, environment, signal.SIGTERM, keep, output=file)
         code = wait([launcher], failure, stop, follow)
         # before the launcher had to end the others
-        before = said.text
+        before = said.text()
         follow()
         if stop.reason is None:
             _report_lost(before, failure, logs)

@@ -16,14 +16,11 @@ class Followed:
     Args:
         path: the file, which need not be there yet; what it holds now counts as seen.
         to: where to copy it.
-
-    Attributes:
-        text: what was copied.
     """
 
     def __init__(self, path: Path, to: TextIO) -> None:
         self._path, self._to = path, to
-        self._seen, self.text = path.stat().st_size if path.exists() else 0, ""
+        self._start = self._seen = path.stat().st_size if path.exists() else 0
 
     def copy(self) -> None:
         """Copy what came since the last call."""
@@ -33,9 +30,14 @@ class Followed:
             file.seek(self._seen)
             new = file.read()
         self._seen += len(new)
-        self.text += (text := new.decode(errors="replace"))
-        self._to.write(text)
+        self._to.write(new.decode(errors="replace"))
         self._to.flush()
+
+    def text(self) -> str:
+        """What was copied."""
+        with open(self._path, "rb") as file:
+            file.seek(self._start)
+            return file.read(self._seen - self._start).decode(errors="replace")
 
 
 def log_of(folder: Path, rank: int) -> Path:

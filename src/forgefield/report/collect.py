@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from forgefield.config.yaml import read_yaml
-from forgefield.data.places import Places
 from forgefield.data.store import Store
 from forgefield.errors import UserError
 from forgefield.evaluation.metrics_file import SplitErrors, read_splits
@@ -49,11 +48,6 @@ class Run:
     @property
     def predictions(self) -> Path:
         return self.path / f"predictions_{self.split}.h5"
-
-    def places(self) -> Places:
-        """Where the split's frames are in the user's files, as far as its store is still there and tells."""
-        with self._store() as store:
-            return store.places if store else Places()
 
     def sources(self) -> dict[str, str]:
         """The files that the data were converted from, and their sha256, as far as that is known."""
@@ -98,7 +92,7 @@ def _read(path: Path, name: str) -> Run:
     if not (path / "metrics.json").exists():
         raise UserError(f"{path}: no metrics.json; evaluate the run first with `forgefield evaluate`")
     config, provenance = path / "config.yaml", path / "provenance.json"
-    return Run(
+    run = Run(
         name=name,
         path=path,
         config=read_yaml(config) if config.exists() else {},
@@ -106,6 +100,9 @@ def _read(path: Path, name: str) -> Run:
         provenance=read_json(provenance) if provenance.exists() else {},
         pictures=sorted(path.glob("*.png")),
     )
+    if not run.predictions.exists():
+        raise UserError(f"{run.predictions}: no such file; evaluate the run again with `forgefield evaluate`")
+    return run
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -36,7 +36,7 @@ def write_report(runs: Sequence[Run], output: Path) -> int:
         The number of runs.
 
     Raises:
-        UserError: predictions of a run are damaged, or ``output`` is a directory.
+        UserError: predictions or pictures of a run are damaged, or ``output`` is a directory.
     """
     if output.is_dir():
         raise UserError(f"--output {output}: a directory; give the name of a file, such as {output / 'report.html'}")
@@ -67,8 +67,7 @@ def _page(runs: Sequence[Run]) -> str:
 
 def _origin(run: Run) -> dict[str, Any]:
     """How, where and from what a run was trained."""
-    sources = {Path(path).name: digest for path, digest in run.sources().items()}
-    hashes = sources | run.provenance.get("sha256", {})
+    hashes = run.sources() | run.provenance.get("sha256", {})
     return run.provenance | ({"sha256": hashes} if hashes else {})
 
 
@@ -81,8 +80,11 @@ def _compared(contents: Sequence[dict[str, str]], *, differing: bool) -> dict[st
 
 def _picture(path: Path) -> str:
     """A picture as the address that holds it."""
-    with Image.open(path) as image:
-        small = image.convert("RGB")
+    try:
+        with Image.open(path) as image:
+            small = image.convert("RGB")
+    except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises
+        raise UserError(f"{path}: cannot be read ({error}); draw it again with `forgefield plot`") from None
     small.thumbnail((WIDTH, WIDTH))
     buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=QUALITY)

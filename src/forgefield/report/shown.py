@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forgefield.data.places import Places
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues, Quantity
+from forgefield.evaluation.predictions import read_sources
 from forgefield.report.collect import Run
 from forgefield.report.points import Points, choose_points
 from forgefield.report.structures import Structures, read_structures
@@ -55,7 +57,8 @@ def choose_shown(runs: Sequence[Run]) -> list[Shown]:
 
 
 def _of_run(run: Run, most: int) -> list[Shown]:
-    places, found = run.places(), []
+    # as the predictions have them: the converted data may be others by now
+    places, found = Places(read_sources(run.predictions)), []
     quantities = sorted(_labelled(run), key=lambda quantity: quantity is QUANTITIES["forces"])  # which are most
     for left, quantity in zip(range(len(quantities), 0, -1), quantities, strict=True):
         # other energy shifts change energies only

@@ -43,9 +43,11 @@ def read_structures(predictions: Path, places: Places, rows: np.ndarray) -> Stru
         start = stop
     columns = {name: np.array(values, np.int32) for name, values in found.items()}
     index, firsts = columns.pop("index"), np.array([first for _, first in places.files], np.int32)
-    columns["file"] = (np.searchsorted(firsts, index, side="right") - 1).astype(np.int32)
-    columns["frame"] = index - firsts[columns["file"]] if len(firsts) else index
-    return Structures({"row": rows.astype(np.int32), **columns}, list(numbers), [path for path, _ in places.files])
+    file = np.searchsorted(firsts, index, side="right") - 1
+    columns["frame"] = index - firsts[file] if len(firsts) else index
+    used = np.unique(file[file >= 0])
+    columns["file"] = np.where(file < 0, -1, np.searchsorted(used, file)).astype(np.int32)
+    return Structures({"row": rows.astype(np.int32), **columns}, list(numbers), [places.files[i][0] for i in used])
 
 
 def _formula(species: np.ndarray) -> str:

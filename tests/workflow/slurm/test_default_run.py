@@ -24,7 +24,7 @@ def test_the_default_run_ends_with_the_same_numbers_by_every_method(root, clone_
     shutil.copytree(root / "resources", clone.path / "resources", dirs_exist_ok=True)
     (clone.path / "config" / "config.yaml").write_text(json.dumps(content | {"slurm": slurm, "runs": RUNS}))
     clone.run()
-    assert len(clone.submitted()) == 3 + 3 * len(RUNS), clone.written()
+    assert len(clone.submitted()) == 4 + 3 * len(RUNS), clone.written()  # conversion, import, statistics, report
     errors = {}
     for run in RUNS:
         assert (clone.results / "runs" / run / "parity_forces.png").exists()
