@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Field
 
 from forgefield.config.base import AsNumber, Positive, PositiveInteger, Section
 
-
 # what the plugin takes; with a letter, for a mere number would be meant as how many
 GPU_TYPE = re.compile(r"[A-Za-z0-9_.]*[A-Za-z][A-Za-z0-9_.]*")
 
