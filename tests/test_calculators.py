@@ -93,7 +93,7 @@ def test_dynamics_conserves_energy_and_compiles_few_times(model_dir):
     dynamics.run(200)
     assert len(neighbors) > 5
     assert np.ptp(totals) < 0.02 * atoms.get_kinetic_energy()
-    assert calculator._predictor._compute._evaluate._cache_size() <= 3
+    assert calculator._predictor._function._evaluate._cache_size() <= 3
 
 
 def test_relaxation_lowers_the_forces(calculator):
