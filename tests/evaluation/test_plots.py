@@ -11,10 +11,10 @@ from rich.console import Console
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.metrics import compute_metrics
-from forgefield.evaluation.metrics_file import read_splits
+from forgefield.evaluation.metrics_file import read_metrics, read_splits
 from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues
-from forgefield.evaluation.plots import plot_run
+from forgefield.evaluation.plots import _figures, plot_run
 from forgefield.evaluation.predictions import create_predictions, write_rows
 from forgefield.evaluation.summary import print_summary
 from forgefield.evaluation.values import METRIC_UNITS
@@ -116,6 +116,19 @@ def test_a_run_from_scratch_has_one_panel(tmp_path):
     }
     write_run(tmp_path / "scratch", columns, ["trained"])
     assert len(plot_run(tmp_path / "scratch", PlotsConfig(dpi=60))) == 10
+
+
+def test_pictures_of_forces_that_the_data_lack_say_so(tmp_path):
+    """The workflow expects all of them."""
+    numbers, energies = np.full((4, 3), 6), np.arange(4.0)
+    columns = {"n_atoms": np.full(4, 3), "source_index": np.arange(4), "species": numbers}
+    columns |= {"reference/energy": energies, "reference/forces": np.full((4, 3, 3), np.nan)}
+    columns |= {"trained/energy": energies, "trained/forces": np.ones((4, 3, 3))}
+    write_run(tmp_path / "energies", columns, ["trained"])
+    assert len(plot_run(tmp_path / "energies", PlotsConfig(dpi=60))) == 10
+    figures = dict(_figures(tmp_path / "energies", read_metrics(tmp_path / "energies"), None))
+    for name in ("parity_forces", "error_by_element", "error_by_force"):
+        assert [text.get_text() for text in figures[name].texts] == ["the test data have no forces"]
 
 
 def test_a_run_without_metrics_says_what_to_do(tmp_path):

@@ -14,17 +14,17 @@ from forgefield.evaluation.metrics_file import Metrics, read_metrics
 from forgefield.evaluation.overview import overview_figure
 from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES
-from forgefield.evaluation.style import STYLE, save
+from forgefield.evaluation.style import STYLE, empty_figure, save
 
 # before and after; the energies of a foundation model as it came belong to another level of theory
 COMPARED = {"energy": ("refitted", "finetuned"), "forces": ("foundation", "finetuned")}
 
 
 def plot_run(run: Path, config: PlotsConfig, data: Path | None = None) -> list[Path]:
-    """Draw what the run's labels allow.
+    """Draw a run; a picture of energies or forces that the data lack says so.
 
     These are ``parity_energy``, ``parity_forces`` and ``parity_stress``, ``error_by_element`` and ``error_by_force``,
-    ``learning_curve``, and ``data_overview``.
+    ``learning_curve``, and ``data_overview``. That of the stress is only drawn where the data have virials.
 
     Args:
         run: the run's directory with ``metrics.json``, ``predictions_{split}.h5`` and ``history.csv``.
@@ -56,10 +56,15 @@ def _figures(run: Path, metrics: Metrics, data: Path | None) -> Iterator[tuple[s
         errors = {variant: getattr(found[variant], quantity.name) for variant in variants}
         if all(of_variant and of_variant.n for of_variant in errors.values()):
             yield f"parity_{name}", parity_figure(predictions, quantity, variants, errors)
+        elif name in COMPARED:
+            yield f"parity_{name}", empty_figure(f"the {split} data have no {name}")
     variants = _compared("forces", found)
     if all(found[variant].forces.n for variant in variants):
         yield "error_by_element", element_figure(metrics.parts[split].element, variants)
         yield "error_by_force", magnitude_figure(predictions, variants)
+    else:
+        for name in ("error_by_element", "error_by_force"):
+            yield name, empty_figure(f"the {split} data have no forces")
     yield "learning_curve", learning_curve_figure(run / "history.csv")
     if data is not None:
         yield "data_overview", overview_figure(data)

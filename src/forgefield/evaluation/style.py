@@ -42,6 +42,13 @@ def plain_logarithm(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def empty_figure(why: str) -> Figure:
+    """What stands for a picture of which there are no data."""
+    figure = Figure(figsize=(COLUMN, 1.0), layout="constrained")
+    figure.text(0.5, 0.5, why, ha="center", va="center", color=GREY)
+    return figure
+
+
 def save(figure: Figure, stem: Path, config: PlotsConfig) -> list[Path]:
     """Write a figure as PNG and SVG; equal numbers give equal bytes."""
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]

@@ -28,7 +28,7 @@ class EpochTrainer(SavedTrainer):
         super().__init__(**files)
         self._patience, self._show = early_stopping, progress and self._is_main
         self._loaders: dict[str, EpochLoader] = {}
-        self._stop, self._longest = Stop(), 0.0
+        self._stop, self._longest, self._is_compiled = Stop(), 0.0, False
 
     def train(self, epochs: int, stop: Stop | None = None) -> None:
         """Train until ``epochs`` epochs are done in all, counting those done before or restored by :meth:`resume`.
@@ -108,7 +108,9 @@ class EpochTrainer(SavedTrainer):
                 partial.waited += done.waited
                 progress.step(done.loss)
                 now = time.perf_counter()
-                partial.seconds, self._longest, last = now - start, max(self._longest, now - last), now
+                if self._is_compiled:  # the first step takes far longer than any other
+                    self._longest = max(self._longest, now - last)
+                partial.seconds, self._is_compiled, last = now - start, True, now
                 self._stop.needed = SPARE + 2 * (self._longest + self._seconds_of_writing)
                 stop |= done.stop
                 if done.settled and self._due_in_epoch(self._record.step):
