@@ -7,12 +7,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The rules call `python` and `forgefield` by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv demo test docs slurm faults lint lock clean
+.PHONY: help venv demo test slow docs slurm faults lint lock clean
 
 help:
 	@echo "make venv    $(VENV) with everything"
 	@echo "make demo    $(VENV), then the whole workflow on the data in resources/ (CORES=$(CORES))"
 	@echo "make test    $(VENV), then the tests, one process per core up to four (ARGS=\"tests/data -x\" selects)"
+	@echo "make slow    $(VENV), then the tests that take longest, which make test leaves out"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make slurm   $(VENV), then the workflow on the Slurm of this machine, if it has one"
 	@echo "make faults  kill trainings of every method at POINTS=20 random places each, and write docs/reliability.md"
@@ -38,7 +39,11 @@ demo: venv
 	$(BIN)/snakemake --cores $(CORES)
 
 test: venv
-	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 4 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 4 --dist worksteal -m "not slow" $(ARGS)
+
+# What takes long and is covered in part by other tests.
+slow: venv
+	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 4 --dist worksteal -m slow --ignore tests/workflow/slurm $(ARGS)
 
 docs: venv
 	$(BIN)/mkdocs build --strict --quiet

@@ -19,7 +19,7 @@ from forgefield.prepare import only_one
 with only_one(Path(sys.argv[1])) as lock:
     child = subprocess.Popen(["sleep", "60"], pass_fds=[lock], stdout=subprocess.DEVNULL)
     print(child.pid, flush=True)
-    input()
+    sys.stdin.read()
     child.kill()
     child.wait()
 """

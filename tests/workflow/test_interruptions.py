@@ -77,6 +77,7 @@ def finish(workspace, *words, before):
     return (workspace.results / "logs/train/water-tiny-jax.log").read_text()
 
 
+@pytest.mark.slow
 def test_when_everything_was_killed_at_once(workspace):
     process = start(workspace)
     before = wait_for(workspace, 5, process)

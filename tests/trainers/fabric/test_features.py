@@ -26,6 +26,8 @@ FEATURES = {
     "64-true": ({"precision": "64-true"}, 1e-10),
     "bf16-mixed": ({"precision": "bf16-mixed"}, 2e-2),
 }
+# what others cover in part: test_processes.py and, in one process, test_trainer.py
+SLOW = ("schedule", "32-true", "64-true")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,9 @@ def train(inputs, output, devices, settings, epochs=EPOCHS):
     return [dict(np.load(output / f"rank_{i}.npz")) for i in range(devices)], rows
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize(
+    "feature", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in FEATURES]
+)
 def test_two_processes_do_what_one_does_and_continue_bit_for_bit(inputs, tmp_path, feature):
     settings, tolerance = FEATURES[feature]
     (alone,), expected = train(inputs, tmp_path / "one", 1, settings)

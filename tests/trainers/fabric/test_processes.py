@@ -116,12 +116,12 @@ def test_a_training_that_is_killed_and_asked_to_stop_ends_with_the_same_bits(
         assert {k: v for k, v in row.items() if k not in TIMES} == {k: v for k, v in other.items() if k not in TIMES}
 
 
-@pytest.mark.parametrize("devices", [2, 3])
+@pytest.mark.parametrize("devices", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_processes_give_the_same_training_as_one(trained, alone, batching, devices):
     assert_same(trained(devices, batching=batching), alone)
 
 
-@pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 3)])
+@pytest.mark.parametrize(("first", "then"), [(2, 1), pytest.param(1, 3, marks=pytest.mark.slow)])
 def test_another_number_of_processes_continues_a_training(inputs, trained, alone, batching, tmp_path, first, then):
     stopped = words(inputs, tmp_path, first, EPOCHS, json.dumps({"batching": batching}), "ask@21")
     assert subprocess.run(stopped).returncode == 75
