@@ -50,7 +50,8 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
         elif is_first():  # which all others would repeat
             print(line, file=sys.stderr, flush=True)
     else:
-        own = Path(f"{path}.{os.getpid()}")
+        # numbers of processes are the same on several nodes
+        own = Path(f"{path}.{rank()}.{os.getpid()}")
         if code not in (UserError.exit_code, StoppedError.exit_code) and RANK_LOGS in os.environ:
             print(trace, file=sys.stderr, flush=True)
             trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"
