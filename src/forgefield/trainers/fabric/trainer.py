@@ -162,7 +162,10 @@ class FabricTrainer(EpochTrainer):
     def _seed(self) -> None:
         """Let random numbers, as of dropout, follow from the step and the process, so that none need be saved."""
         words = self._training.seed, self._state.step, self._processes.index
-        torch.manual_seed(int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0]))
+        seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
+        torch.default_generator.manual_seed(seed)  # in a microsecond, where torch.manual_seed takes a hundred
+        if self._fabric.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
 
     def _update(self) -> None:
         """One optimizer step with these gradients."""
