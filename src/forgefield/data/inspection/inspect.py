@@ -13,9 +13,9 @@ from forgefield.data.inspection.guess import Guess, guess_units
 from forgefield.data.inspection.keys import KeysSeen
 from forgefield.data.inspection.sizes import Ranges
 from forgefield.data.sources.archives import plain_files
+from forgefield.data.sources.converter import reason_to_reject
 from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
 from forgefield.data.sources.frames import RawFrame, ReadOptions
-from forgefield.data.sources.source import reason_to_reject
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError, named
 from forgefield.units import unit_name
