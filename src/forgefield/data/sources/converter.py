@@ -19,6 +19,7 @@ from forgefield.units import Factors
 
 Item = Structure | RejectedFrame
 ISOLATED = "isolated atom"
+ENERGY_SHAPES: list[tuple[int, ...]] = [(), (1,), (1, 1)]
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Converter:
         where = f"{file}, frame {number}"
         labels = self.keys.pick(frame, where)
         n = len(frame.numbers)
-        energy = _array(labels.get("energy"), where, "energy", [(), (1,), (1, 1)])
+        energy = label_array(labels.get("energy"), where, "energy", ENERGY_SHAPES)
         if energy is not None:
             energy = float(energy.item()) * factors.energy * self.keys.signs["energy"]
         unconverged = None if self._keep_unconverged else frame.unconverged
@@ -94,7 +95,7 @@ class Converter:
             return RejectedFrame(file, number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
-        forces = _array(labels.get("forces"), where, "forces", [(n, 3)])
+        forces = label_array(labels.get("forces"), where, "forces", [(n, 3)])
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),
             positions=np.asarray(frame.positions, float) * factors.length,
@@ -113,7 +114,7 @@ class Converter:
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
         """(3, 3) virial in eV: -stress x volume."""
         label = "virial" if "virial" in labels else "stress"
-        tensor = _array(labels.get(label), where, label, [(3, 3), (9,), (6,)])
+        tensor = label_array(labels.get(label), where, label, [(3, 3), (9,), (6,)])
         if tensor is None:
             return None
         if not pbc.any():
@@ -137,7 +138,7 @@ def reason_to_reject(frame: RawFrame, labels: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _array(value: Any, where: str, label: str, shapes: list[tuple[int, ...]]) -> np.ndarray | None:
+def label_array(value: Any, where: str, label: str, shapes: list[tuple[int, ...]]) -> np.ndarray | None:
     """A label as a float64 array of one of ``shapes``; None stays None."""
     if value is None:
         return None
