@@ -15,7 +15,7 @@ from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.errors import UserError
 
 CHUNK_BYTES = 2**19
-WORTH_BYTES = 2**24  # per process; for less, starting it takes longer than what it spares
+WORTH_BYTES = 2**25  # per process; for less, starting it takes about as long as what it spares
 
 
 class Chunk(NamedTuple):
