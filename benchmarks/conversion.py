@@ -52,9 +52,9 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """Options from the command line; without any, those of the tables in docs/performance.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", default=tuple(CASES), choices=CASES)
-    parser.add_argument("--mib", type=float, default=33, help="size of the files that are timed (%(default)s)")
+    parser.add_argument("--mib", type=float, default=100, help="size of the files that are timed (%(default)s)")
     parser.add_argument("--sizes", nargs="*", type=float, default=(8, 64, 256), help="MiB, where memory is measured")
-    parser.add_argument("--jobs", nargs="+", type=int, default=(1, 2), help="processes that read (%(default)s)")
+    parser.add_argument("--jobs", nargs="+", type=int, default=(1, 2), help="processes that convert (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side (%(default)s)")
     parser.add_argument("--folder", help="for the files; else that of the system's temporary files")
     parser.add_argument("--update-docs", action="store_true", help=f"write the tables into {PAGE.name} as well")
@@ -106,7 +106,7 @@ def markdown(results: dict[str, Any]) -> str:
         "processes",
         "frames/s",
         "ratio to iread",
-        "of the main process's CPU time",
+        "of the CPU time of all processes",
         "runs",
     ]
     lines = [cells for case, turns in results["cases"].items() for cells in _speed(case, turns)]

@@ -64,6 +64,8 @@ def write_case(folder: Path, n: int, least: int, most: int, layouts: Sequence[st
         store = folder / "store.h5"
         _write(store, sizes, sizes)
     paths = {MEMMAP: padded}
+    if STORE in layouts and store == padded:  # the same file twice
+        layouts = [name for name in layouts if name != PADDED]
     for i, name in enumerate(layouts):
         layout = LAYOUTS[name]
         paths[name] = {STORE: store, PADDED: padded}.get(name, folder / f"{i}.h5")

@@ -104,6 +104,7 @@ def test_report(source, output):
     assert report["split"]["train"] == {"structures": 15, "frames": "0-1, 3-15"}
     assert report["split"]["test"] == {"structures": 2, "frames": "18-19"}
     assert report["rejected"] == [{"file": str(source), "frame": 2, "source_index": 2, "reason": "isolated atom"}]
+    assert report["rejected_for"] == {"isolated atom": 1}
     assert report["energies_against_forces"] is None
     assert report["warnings"] == []
 

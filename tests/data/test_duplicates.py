@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forgefield.data.duplicates import Fingerprints, warnings_about
+from forgefield.data.duplicates import Fingerprints, fingerprints, warnings_about
 from forgefield.data.joined import Joined
 from forgefield.data.structures import Structure
 
@@ -17,11 +17,11 @@ def structures():
 
 
 def repeated(structures, parts=None, indices=None):
-    fingerprints = Fingerprints()
+    known = Fingerprints()
     for structure in structures:
-        fingerprints.add(Joined([structure]))
+        known.add(fingerprints(Joined([structure])))
     indices = np.arange(len(structures)) if indices is None else indices
-    return fingerprints.repeated(indices, parts or {"train": np.arange(len(structures))})
+    return known.repeated(indices, parts or {"train": np.arange(len(structures))})
 
 
 def test_none(structures):

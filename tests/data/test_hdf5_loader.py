@@ -103,6 +103,11 @@ def test_the_parts_of_all_processes_are_the_batch(path):
             jax.tree.map(np.testing.assert_array_equal, expected, loaded.batch)
 
 
+def test_a_mistake_names_the_file_and_the_frame(path):
+    with pytest.raises(UserError, match=r"train\.h5: frame 0: the model does not know C \(it knows H\)"):
+        HDF5ParallelDataLoader(path, PackedNeighbors(3.0, (1,)), BATCH)
+
+
 def test_no_handle_stays_open(path):
     loader = HDF5ParallelDataLoader(path, NEIGHBORS, BATCH, cache_bytes=0)
     loader.plan(1)

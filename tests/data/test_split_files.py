@@ -25,6 +25,7 @@ def written(tmp_path):
 
 def test_ranges():
     assert ranges(np.array([0, 1, 2, 4, 6, 7])) == "0-2, 4, 6-7"
+    assert ranges(np.array([5])) == "5"
 
 
 def test_text_and_lists(written):

@@ -26,10 +26,8 @@ rule convert:
     params:
         settings=settings("convert", "{dataset}"),
         directory=subpath(output.report, parent=True),
-        # one core checks and writes what the others have read
-        jobs=lambda wildcards, threads: max(1, threads - 1),
     message:
         "Converting dataset {wildcards.dataset} to HDF5"
     shell:
         'python "$SCRIPTS"/convert.py --config {params.settings:q} --dataset {wildcards.dataset:q}'
-        " --output {params.directory:q} --jobs {params.jobs} 2>&1 | tee {log:q}"
+        " --output {params.directory:q} --jobs {threads} 2>&1 | tee {log:q}"

@@ -39,7 +39,7 @@ def convert(
     output: Output = None,
     overrides: Overrides = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes that read large files; else one per core but one.")
+        int | None, typer.Option(min=1, help="Processes that convert large files; else one per core.")
     ] = None,
 ) -> None:
     """Convert a dataset's reference files to HDF5 with units, and split it into train, valid and test."""
@@ -52,7 +52,7 @@ def convert(
     if entry.split.test is None:
         raise UserError(f"datasets.{name}.split.test: missing; give test structures, which `forgefield evaluate` needs")
     directory = output or dataset_directory(name)
-    report = convert_dataset(name, entry, directory, jobs=jobs or max(1, available_cores() - 1))
+    report = convert_dataset(name, entry, directory, jobs=jobs or available_cores())
     parts = ", ".join(f"{report['split'][part]['structures']} {part}" for part in ("train", "valid", "test"))
     frames = report["frames"]
     print(

@@ -81,6 +81,13 @@ def _atoms_on_one_point(structure: Structure) -> np.ndarray:
     return np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)[:1].ravel()
 
 
+def magnitudes(joined: Joined) -> tuple[np.ndarray, np.ndarray]:
+    """Each total energy over that of all electrons, and each structure's RMS of forces (eV/Å), where there are such."""
+    ratios = joined.energies / joined.sums(ALL_ELECTRON_ENERGIES[joined.numbers])
+    squares = joined.sums(np.vecdot(joined.forces, joined.forces)) / (3 * joined.sizes)
+    return ratios[joined.has_energy], np.sqrt(squares[joined.has_forces])
+
+
 class Magnitudes:
     """Are energies, forces and lengths of a size that eV and Å make plausible? Fed with a few structures at a time.
 
@@ -101,16 +108,25 @@ class Magnitudes:
 
     def add(self, joined: Joined) -> None:
         """Take structures in (eV and Å)."""
-        ratios = joined.energies / joined.sums(ALL_ELECTRON_ENERGIES[joined.numbers])
-        self._energy_ratios.extend(ratios[joined.has_energy])
-        squares = joined.sums(np.vecdot(joined.forces, joined.forces)) / (3 * joined.sizes)
-        self._force_rms.extend(np.sqrt(squares[joined.has_forces]))
+        self.take(*magnitudes(joined))
         for structure in joined.structures:
-            if self._sampled == SAMPLE:
-                return
-            if len(structure) > 1:
-                self._sampled += 1
-                self._bond_ratios += _nearest_over_radii(structure)
+            self.sample(structure)
+
+    def take(self, energy_ratios: np.ndarray, force_rms: np.ndarray) -> None:
+        """Take in what :func:`magnitudes` has found of structures."""
+        self._energy_ratios.frombytes(energy_ratios.tobytes())
+        self._force_rms.frombytes(force_rms.tobytes())
+
+    @property
+    def wants_sample(self) -> bool:
+        """Whether more structures are to be sampled."""
+        return self._sampled < SAMPLE
+
+    def sample(self, structure: Structure) -> None:
+        """Look at the bond lengths of a structure, if more are wanted."""
+        if self.wants_sample and len(structure) > 1:
+            self._sampled += 1
+            self._bond_ratios += _nearest_over_radii(structure)
 
     def contradictions(self) -> list[str]:
         """One line for each of energies and forces together, and lengths, that are impossible in eV and Å."""

@@ -67,8 +67,12 @@ class Consistency:
         self.n_atoms = 0
         self._is_strained = False
 
+    def wants(self, indices: np.ndarray) -> np.ndarray:
+        """(b,) which of the frames with these numbers (b,) would be looked at."""
+        return (indices // STRETCH % EVERY == 0) & (not self._is_contradiction)
+
     def add(self, structure: Structure) -> None:
-        if self._is_contradiction or (structure.source_index // STRETCH) % EVERY:
+        if not self.wants(np.array(structure.source_index)):
             return
         self._pairs.add(structure)
         if self._pairs.n >= AT_ONCE:

@@ -42,7 +42,7 @@ def convert_dataset(
         output: directory for the results.
         complete: whether a frame without a label that others have is a mistake, instead of one that does not count in
             that label's error.
-        jobs: processes that read large extended XYZ files; the results do not depend on it.
+        jobs: processes that convert large extended XYZ files; the results do not depend on it.
 
     Returns:
         The report, the content of conversion.json.
@@ -165,7 +165,7 @@ def _report(
         "frames": {
             "read": sum(file["frames"] for file in reading.source.files),
             "usable": len(reading.sizes),
-            "rejected": len(reading.rejected),
+            "rejected": reading.rejected.count,
             "in_no_part": len(reading.sizes) - used,
         },
         "labels": dict(reading.labels),
@@ -173,7 +173,8 @@ def _report(
         "atoms": {"least": int(reading.sizes.min()), "most": int(reading.sizes.max()), "all": int(reading.sizes.sum())},
         "split": config.split.model_dump(include={"method", "seed", "by", "stratify", "file"})
         | {part: _part_report(reading.indices[positions]) for part, positions in parts.items()},
-        "rejected": [asdict(frame) for frame in reading.rejected],
+        "rejected": [asdict(frame) for frame in reading.rejected.listed],
+        "rejected_for": dict(sorted(reading.rejected.reasons.items())),
         "isolated_atoms": {"unit": "eV", "energies": reading.source.isolated.by_symbol()},
         "energies_against_forces": reading.consistency.found and reading.consistency.found._asdict(),
         "repeated_frames": repeated,

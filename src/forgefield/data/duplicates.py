@@ -13,22 +13,28 @@ DIGITS = 1e4  # per Å: coordinates that agree to 4 decimals are the same
 LISTED = 100
 
 
-class Fingerprints:
+def fingerprints(joined: Joined) -> bytes:
     """A hash of 8 bytes of each structure's elements, positions and cell."""
+    # "C" as hashes go by the order in memory, and without -0.0
+    positions, cells = (np.rint(x * DIGITS, order="C") + 0.0 for x in (joined.positions, joined.cells))
+    ends, hashes = joined.starts + joined.sizes, bytearray()
+    for i, (start, end) in enumerate(zip(joined.starts.tolist(), ends.tolist(), strict=True)):
+        digest = hashlib.blake2b(joined.numbers[start:end], digest_size=8)
+        for content in (positions[start:end], cells[i], joined.pbc[i]):
+            digest.update(content)
+        hashes += digest.digest()
+    return bytes(hashes)
+
+
+class Fingerprints:
+    """Those of all structures of a source."""
 
     def __init__(self) -> None:
         self._hashes = bytearray()
 
-    def add(self, joined: Joined) -> None:
-        """Take in structures that follow each other."""
-        # "C" as hashes go by the order in memory, and without -0.0
-        positions, cells = (np.rint(x * DIGITS, order="C") + 0.0 for x in (joined.positions, joined.cells))
-        ends = joined.starts + joined.sizes
-        for i, (start, end) in enumerate(zip(joined.starts.tolist(), ends.tolist(), strict=True)):
-            digest = hashlib.blake2b(joined.numbers[start:end], digest_size=8)
-            for content in (positions[start:end], cells[i], joined.pbc[i]):
-                digest.update(content)
-            self._hashes += digest.digest()
+    def add(self, hashes: bytes) -> None:
+        """Take in the :func:`fingerprints` of structures that follow each other."""
+        self._hashes += hashes
 
     def repeated(self, indices: np.ndarray, parts: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """How many structures repeat an earlier one, and how many of them lie in different parts.

@@ -16,6 +16,8 @@ class StoreFile:
 
     Attributes:
         path: the file.
+        places: where the structures' frames are in the files that the store was made from.
+        n_atoms: (N,) of each structure.
         targets: which datasets besides the store's own are read.
         rows_read, bytes_read: what was read until it was closed, see :class:`~forgefield.data.store.Store`.
     """
@@ -25,10 +27,10 @@ class StoreFile:
         self.rows_read = self.bytes_read = 0
         self._store: Store | None = None
         with Store(self.path, targets) as store:
-            self.has_virial, self._length = store.has_virial, len(store)
+            self.has_virial, self.places, self.n_atoms = store.has_virial, store.places, store.n_atoms
 
     def __len__(self) -> int:
-        return self._length
+        return len(self.n_atoms)
 
     def read(self, indices: Sequence[int]) -> list[Structure]:
         """The structures at ``indices``; the file stays open until :meth:`close`."""

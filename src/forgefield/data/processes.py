@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 Item = TypeVar("Item")
 
 
@@ -44,3 +46,11 @@ def share(n: int, processes: Processes) -> range:
     """The rows of ``n`` that this process looks at where each row is needed once: one contiguous part of all."""
     first, last = (n * i // processes.count for i in (processes.index, processes.index + 1))
     return range(first, last)
+
+
+def share_by_work(work: np.ndarray, processes: Processes) -> range:
+    """The same where rows (N,) differ in how long they take, and those that take long may all be at the end."""
+    middle = np.cumsum(work) - work / 2
+    inner = np.searchsorted(middle, work.sum() * np.arange(1, processes.count) / processes.count)
+    bounds = [0, *inner.tolist(), len(work)]
+    return range(bounds[processes.index], bounds[processes.index + 1])

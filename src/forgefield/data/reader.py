@@ -9,7 +9,7 @@ from forgefield.data.neighbors import NeighborPairs, neighbor_counts
 from forgefield.data.packing import PackedNeighbors
 from forgefield.data.places import Places, placed
 from forgefield.data.plans import Sizes
-from forgefield.data.processes import OneProcess, Processes, share
+from forgefield.data.processes import OneProcess, Processes, share_by_work
 from forgefield.data.structures import Structure
 from forgefield.data.targets import NO_TARGETS, Targets
 from forgefield.errors import UserError
@@ -18,7 +18,10 @@ READ_AHEAD = 256
 
 
 class Source(Protocol):
-    """Where structures (eV, Å) come from, such as an open ``Store``; its ``places``, if any, are named in messages."""
+    """Where structures (eV, Å) come from, such as an open ``Store``.
+
+    Its ``places``, if any, are named in messages; by its ``n_atoms``, if any, processes share its structures evenly.
+    """
 
     @property
     def has_virial(self) -> bool: ...
@@ -111,8 +114,12 @@ class StructureReader:
         """
         if isinstance(self.source, StructureList):
             return processes.broadcast(self._sizes(range(len(self.source))) if processes.index == 0 else None)
-        parts = processes.exchange(self._sizes(share(len(self.source), processes)))
+        parts = processes.exchange(self._sizes(share_by_work(self._work(), processes)))
         return Sizes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _work(self) -> np.ndarray:
+        """(N,) about how long each structure takes to measure: by its atoms, where the source can tell them."""
+        return np.maximum(getattr(self.source, "n_atoms", np.ones(len(self.source))), 1.0)
 
     def _sizes(self, rows: range) -> Sizes:
         """The sizes of the structures at ``rows``."""

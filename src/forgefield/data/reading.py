@@ -1,7 +1,8 @@
 """One pass over the frames of a source."""
 
 from array import array
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -9,13 +10,42 @@ from ase.data import chemical_symbols
 
 from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
+from forgefield.data.digest import LABELS, Digest, Structures, digest
 from forgefield.data.duplicates import Fingerprints
 from forgefield.data.progress import ConversionProgress
-from forgefield.data.sources import Block, RejectedFrame, Source
-from forgefield.data.spool import Spool
+from forgefield.data.sources import RejectedFrame, Source
+from forgefield.data.spool import Spool, unpack
 from forgefield.errors import UserError
 
 REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
+
+LISTED = 100  # frames left out that a report names
+
+
+class Rejected:
+    """The frames left out: how many for which reason, and the first of them.
+
+    Attributes:
+        reasons: how many frames for each.
+        first: for each reason the first frame.
+        listed: the first LISTED frames.
+    """
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.first: dict[str, RejectedFrame] = {}
+        self.listed: list[RejectedFrame] = []
+
+    @property
+    def count(self) -> int:
+        return self.reasons.total()
+
+    def add(self, frames: Sequence[RejectedFrame]) -> None:
+        """Take in frames that follow those before."""
+        for frame in frames:
+            self.reasons[frame.reason] += 1
+            self.first.setdefault(frame.reason, frame)
+        self.listed += frames[: LISTED - len(self.listed)]
 
 
 class Reading:
@@ -38,35 +68,44 @@ class Reading:
 
     def __init__(self, source: Source, spool: Spool, trust_units: bool = False):
         self.source, self.spool = source, spool
-        self.rejected: list[RejectedFrame] = []
-        has = {label: bytearray() for label in ("energy", "forces", "virial")}
-        sizes, indices, magnitudes = array("q"), array("q"), Magnitudes()
-        is_there = np.zeros(len(chemical_symbols), bool)
-        self.consistency, self.fingerprints = Consistency(), Fingerprints()
-        for items, joined in _watched(source):
-            self.rejected += [item for item in items if isinstance(item, RejectedFrame)]
-            if joined is None:
-                continue
-            spool.append(joined)
-            magnitudes.add(joined)
-            self.fingerprints.add(joined)
-            for structure in joined.structures:
-                self.consistency.add(structure)
-            sizes.extend(joined.sizes.tolist())
-            indices.extend(structure.source_index for structure in joined.structures)
-            is_there[joined.numbers] = True
-            for label in has:
-                has[label] += getattr(joined, f"has_{label}").tobytes()
-        if not sizes:
-            reasons = ", ".join(sorted({frame.reason for frame in self.rejected}))
-            raise UserError(f"{source.name}: no usable frame: all {len(self.rejected)} are left out ({reasons})")
-        self.has = {label: np.frombuffer(content, bool) for label, content in has.items()}
+        self.rejected = Rejected()
+        self._has = {label: bytearray() for label in LABELS}
+        self._sizes, self._indices, self._is_there = array("q"), array("q"), np.zeros(len(chemical_symbols), bool)
+        self.consistency, self.fingerprints, self._magnitudes = Consistency(), Fingerprints(), Magnitudes()
+        for block in _watched(source):
+            self.rejected.add(block.rejected)
+            if block.structures:
+                self._take(block.structures)
+        if not self._sizes:
+            reasons = ", ".join(sorted(self.rejected.reasons))
+            raise UserError(f"{source.name}: no usable frame: all {self.rejected.count} are left out ({reasons})")
+        self.has = {label: np.frombuffer(content, bool) for label, content in self._has.items()}
         self.labels = {label: int(there.sum()) for label, there in self.has.items()}
-        self.sizes, self.indices, self.elements = np.array(sizes), np.array(indices), np.flatnonzero(is_there)
-        contradictions = magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
+        self.sizes, self.indices = np.frombuffer(self._sizes, np.int64), np.frombuffer(self._indices, np.int64)
+        self.elements = np.flatnonzero(self._is_there)
+        contradictions = self._magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
         if contradictions and not trust_units:
             raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
-        self.warnings = source.warnings + contradictions + magnitudes.warnings() + self._label_warnings()
+        self.warnings = source.warnings + contradictions + self._magnitudes.warnings() + self._label_warnings()
+
+    def _take(self, found: Structures) -> None:
+        """Put the structures of a block to those before it."""
+        self.spool.append(found.records, found.lengths)
+        self._magnitudes.take(found.energy_ratios, found.force_rms)
+        self.fingerprints.add(found.hashes)
+        wanted = self.consistency.wants(found.indices)
+        if self._magnitudes.wants_sample:
+            wanted[:] = True
+        ends = np.cumsum(found.lengths)
+        for i in np.flatnonzero(wanted):
+            structure = unpack(found.records[ends[i] - found.lengths[i] : ends[i]])
+            self._magnitudes.sample(structure)
+            self.consistency.add(structure)
+        self._sizes.frombytes(found.sizes.tobytes())
+        self._indices.frombytes(found.indices.tobytes())
+        self._is_there[found.elements] = True
+        for label, content in found.has.items():
+            self._has[label] += content
 
     def require_complete(self) -> None:
         """Every frame has the energy and forces that others have.
@@ -74,9 +113,8 @@ class Reading:
         Raises:
             UserError: one does not; names it.
         """
-        for frame in self.rejected:
-            if frame.reason == "no labels":
-                raise UserError(f"{frame.file}, frame {frame.frame}: neither energy nor forces; {REPAIR}")
+        if frame := self.rejected.first.get("no labels"):
+            raise UserError(f"{frame.file}, frame {frame.frame}: neither energy nor forces; {REPAIR}")
         for label in ("energy", "forces"):
             if not self.labels[label]:
                 keys = ", ".join(self.source.keys.unused) or "none"
@@ -105,10 +143,10 @@ class Reading:
         return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
 
 
-def _watched(source: Source) -> Iterator[Block]:
-    """The source's blocks, while a person sees how far it has been read."""
+def _watched(source: Source) -> Iterator[Digest]:
+    """What is kept of the source's blocks, while a person sees how far it has been read."""
     with ConversionProgress("reading") as progress:
-        for block in source.blocks():
+        for block in source.blocks(digest):
             progress.part(source.part_read)
-            progress.frames(len(block.items))
+            progress.frames(block.frames)
             yield block

@@ -1,5 +1,6 @@
 """Frame numbers of a split, as text and in files, so that it can be reproduced elsewhere."""
 
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +17,12 @@ SHAPE = '"0-9, 12" or a list of frame numbers'
 
 def ranges(numbers: np.ndarray) -> str:
     """Ascending numbers as text: 0-4, 7, 9-11."""
-    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+    starts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
+    ends = np.append(starts[1:], len(numbers)) - 1
+    text = io.StringIO()  # and no list of runs, of which there may be as many as numbers
+    for first, last in zip(numbers[starts], numbers[ends], strict=True):
+        text.write(f", {first}-{last}" if last > first else f", {first}")
+    return text.getvalue().removeprefix(", ")
 
 
 def read_split(path: Path, usable: np.ndarray, sha256: Sequence[str]) -> Parts:

@@ -28,24 +28,10 @@ class Spool:
         self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 closed by __exit__
         self._ends = array("q", [0])
 
-    def append(self, joined: Joined) -> None:
-        """Put structures behind those that are there."""
-        numbers, cells, virials = joined.numbers.astype(np.uint8).tobytes(), joined.cells, joined.virials
-        positions, forces = (memoryview(np.ascontiguousarray(x)).cast("B") for x in (joined.positions, joined.forces))
-        labels = np.stack([joined.has_energy, joined.has_forces, joined.has_virial], axis=1).tolist()
-        pieces, start = [], 0
-        for i, s in enumerate(joined.structures):
-            end = start + len(s)
-            scalars = (joined.energies[i], s.energy_weight, s.forces_weight, s.virial_weight)
-            pieces += (HEAD.pack(s.source_index, len(s), *labels[i], *s.pbc, *scalars), cells[i].tobytes())
-            pieces += (virials[i].tobytes(), positions[24 * start : 24 * end])
-            if labels[i][1]:
-                pieces.append(forces[24 * start : 24 * end])
-            pieces.append(numbers[start:end])
-            start = end
+    def append(self, records: bytes, lengths: np.ndarray) -> None:
+        """Put what :func:`pack` has made of structures behind those that are there."""
         self._file.seek(self._ends[-1])
-        self._file.write(b"".join(pieces))
-        lengths = HEAD.size + 2 * TENSOR + joined.sizes * np.where(joined.has_forces, 49, 25)
+        self._file.write(records)
         self._ends.extend((self._ends[-1] + np.cumsum(lengths)).tolist())
 
     def __len__(self) -> int:
@@ -56,7 +42,7 @@ class Spool:
         for position in positions:
             start, end = self._ends[position : position + 2]
             self._file.seek(start)
-            yield _unpacked(self._file.read(end - start))
+            yield unpack(self._file.read(end - start))
 
     def __enter__(self) -> "Spool":
         return self
@@ -65,7 +51,26 @@ class Spool:
         self._file.close()
 
 
-def _unpacked(content: bytes) -> Structure:
+def pack(joined: Joined) -> tuple[bytes, np.ndarray]:
+    """A record of each structure, one after the other, and the bytes of each."""
+    numbers, cells, virials = joined.numbers.astype(np.uint8).tobytes(), joined.cells, joined.virials
+    positions, forces = (memoryview(np.ascontiguousarray(x)).cast("B") for x in (joined.positions, joined.forces))
+    labels = np.stack([joined.has_energy, joined.has_forces, joined.has_virial], axis=1).tolist()
+    pieces, start = [], 0
+    for i, s in enumerate(joined.structures):
+        end = start + len(s)
+        scalars = (joined.energies[i], s.energy_weight, s.forces_weight, s.virial_weight)
+        pieces += (HEAD.pack(s.source_index, len(s), *labels[i], *s.pbc, *scalars), cells[i].tobytes())
+        pieces += (virials[i].tobytes(), positions[24 * start : 24 * end])
+        if labels[i][1]:
+            pieces.append(forces[24 * start : 24 * end])
+        pieces.append(numbers[start:end])
+        start = end
+    return b"".join(pieces), HEAD.size + 2 * TENSOR + joined.sizes * np.where(joined.has_forces, 49, 25)
+
+
+def unpack(content: bytes) -> Structure:
+    """The structure of one record."""
     index, n, has_energy, has_forces, has_virial, *pbc, energy, w_energy, w_forces, w_virial = HEAD.unpack_from(content)
     cell, virial = np.frombuffer(content, float, 18, HEAD.size).reshape(2, 3, 3)
     start = HEAD.size + 2 * TENSOR

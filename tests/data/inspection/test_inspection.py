@@ -181,6 +181,17 @@ def test_what_would_stop_a_conversion(path, tmp_path):
     assert problems(inspect_files([path]))[-1].startswith("no energies and no forces found")
 
 
+def test_faulty_frames_are_named_with_their_file(path, tmp_path):
+    ase.io.write(path, trajectory(3))
+    (tmp_path / "b.xyz").write_text("2\ndft_energy=0.0\nH 0 0 0\nH 0 0 0\n" + path.read_text())
+    with pytest.raises(UserError, match=r"b\.xyz, frame 0: atoms 0 and 1 are on one point"):
+        inspect_files([tmp_path / "b.xyz", path])
+    fewer = "2\nProperties=species:S:1:pos:R:3:dft_forces:R:1 dft_energy=0.0\nH 0 0 0 0\nH 0 0 1 0\n"
+    (tmp_path / "b.xyz").write_text(path.read_text() + fewer)
+    with pytest.raises(UserError, match=r"b\.xyz, frame 3: forces has shape \(2,\), expected \(2, 3\)"):
+        inspect_files([path, tmp_path / "b.xyz"])
+
+
 def test_files_in_different_units(path, tmp_path):
     ase.io.write(path, trajectory(3))
     arrays = {"R": np.eye(2, 3)[None], "z": [1, 1], "E": [0.0], "F": np.zeros((1, 2, 3))}

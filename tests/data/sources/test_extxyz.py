@@ -1,6 +1,7 @@
 """Extended XYZ files are cut between frames, and read the same by any number of processes."""
 
 import os
+from concurrent.futures import wait
 from io import BytesIO
 
 import ase
@@ -10,11 +11,12 @@ import pytest
 
 from forgefield.config.dataset import DatasetConfig
 from forgefield.data.convert import convert_dataset
-from forgefield.data.sources import extxyz
+from forgefield.data.sources import extxyz, workers
 from forgefield.data.sources.extxyz import cut, read_extxyz
 from forgefield.data.sources.frames import ReadOptions
 from forgefield.data.sources.workers import in_order
 from forgefield.errors import MachineError, UserError
+from forgefield.files import read_json
 
 
 def molecule(i):
@@ -32,9 +34,10 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 1000, 10**6])
-def test_chunks_are_whole_frames_and_all_of_the_file(path, chunk_bytes):
+def test_chunks_are_whole_frames_and_all_of_the_file(path, chunk_bytes, monkeypatch):
+    monkeypatch.setattr(extxyz, "CHUNK_BYTES", chunk_bytes)
     with open(path, "rb") as file:
-        chunks = list(cut(file, chunk_bytes))
+        chunks = list(cut(file))
     assert b"".join(frame for chunk in chunks for frame in chunk.frames) == path.read_bytes()
     numbers = [chunk.first + i for chunk in chunks for i in range(len(chunk.frames))]
     assert numbers == list(range(60))
@@ -59,7 +62,7 @@ def test_blank_lines_between_frames_hide_nothing(path):
 
 def test_cells_in_the_style_of_adf():
     frame = b"1\nadf\nH 0 0 0\nVEC1 3 0 0\nVEC2 0 4 0\nVEC3 0 0 5\n"
-    [chunk] = cut(BytesIO(2 * frame), 10**6)
+    [chunk] = cut(BytesIO(2 * frame))
     assert chunk.frames == [frame, frame]
 
 
@@ -87,22 +90,41 @@ def test_a_file_that_ends_within_a_frame(path):
         list(read_extxyz(path, ReadOptions()))
 
 
-def test_several_processes_give_the_same_bytes(path, tmp_path, monkeypatch):
+@pytest.fixture
+def others_do_all(monkeypatch):
+    """Small pieces of small files go to other processes, and none is done here before these have started."""
     monkeypatch.setattr(extxyz, "WORTH_BYTES", 1)
     monkeypatch.setattr(extxyz, "CHUNK_BYTES", 500)
-    config = DatasetConfig(source=str(path))
-    for jobs in (1, 2):
+    monkeypatch.setattr(workers, "AHEAD", 100)
+    monkeypatch.setattr(workers, "_any_done", wait)
+
+
+def test_several_processes_give_the_same_bytes(path, tmp_path, others_do_all):
+    """Also where a frame shows a key, of which those who read ahead know nothing: the virial, after which no stress
+    counts."""
+    stress = b'Lattice="90 0 0 0 90 0 0 0 90" stress="1 0 0 0 1 0 0 0 1" pbc="T T T"'
+    text = path.read_bytes().replace(b'pbc="F F F"', stress)
+    path.write_bytes(text + text.replace(b"stress=", b"virial=", 1) + text)
+    config = DatasetConfig(source=str(path), split={"method": "group", "by": "composition"})
+    for jobs in (1, 3):
         convert_dataset("a", config, tmp_path / str(jobs), jobs=jobs)
     for file in ("train.h5", "valid.h5", "test.h5", "conversion.json"):
-        assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes()
+        assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "3" / file).read_bytes()
+    assert read_json(tmp_path / "3" / "conversion.json", "")["labels"]["virial"] == 61
 
 
-def test_a_mistake_ends_several_processes_too(path, monkeypatch):
-    monkeypatch.setattr(extxyz, "WORTH_BYTES", 1)
-    monkeypatch.setattr(extxyz, "CHUNK_BYTES", 500)
+def test_a_mistake_ends_several_processes_too(path, tmp_path, others_do_all):
     path.write_bytes(path.read_bytes().replace(b"\nN ", b"\nN x", 1))
     with pytest.raises(UserError, match=r"a\.xyz, frame 4: "):
-        list(read_extxyz(path, ReadOptions(jobs=2)))
+        convert_dataset("a", DatasetConfig(source=str(path)), tmp_path / "out", jobs=2)
+
+
+def test_this_process_works_while_the_others_start_and_then_they_do():
+    code, pids = "__import__('time').sleep(0.02) or __import__('os').getpid()", []
+    for _, pid in in_order(eval, iter(lambda: code if len(set(pids)) < 2 else None, None), 2):
+        pids.append(pid)
+    assert pids[0] == os.getpid()
+    assert len(set(pids)) == 2
 
 
 def test_the_part_that_is_read_grows_to_all(path, monkeypatch):
@@ -114,6 +136,7 @@ def test_the_part_that_is_read_grows_to_all(path, monkeypatch):
     assert parts[-1] == 1.0
 
 
-def test_a_killed_process_is_a_fault_of_the_machine():
+def test_a_killed_process_is_a_fault_of_the_machine(monkeypatch):
+    monkeypatch.setattr(workers, "_any_done", wait)
     with pytest.raises(MachineError, match="was killed"):
         list(in_order(os._exit, [9], 2))

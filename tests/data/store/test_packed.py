@@ -116,6 +116,12 @@ def test_other_sizes_than_announced_are_refused(tmp_path):
     writer = StoreWriter(tmp_path / "a.h5", units=Units(), packed_sizes=np.array([1, 3]), **layout)
     with pytest.raises(ValueError, match="other sizes than packed_sizes"), writer:
         writer.append(structures_of([1, 2]))
+    padded = StoreWriter(tmp_path / "a.h5", units=Units(), **layout)
+    with pytest.raises(ValueError, match="a structure of 4 atoms; max_atoms is 3"), padded:
+        padded.append(structures_of([1, 4]))
+    for sizes in ([1, 2], [1, 3, 3]):
+        with pytest.raises(ValueError, match="packed_sizes are not those of 2 structures of up to 3"):
+            StoreWriter(tmp_path / "a.h5", units=Units(), packed_sizes=np.array(sizes), **layout)
 
 
 @pytest.mark.parametrize("key", ["R", "F", "species", FIRST])

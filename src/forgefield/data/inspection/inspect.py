@@ -12,10 +12,11 @@ import numpy as np
 from forgefield.data.inspection.guess import Guess, guess_units
 from forgefield.data.inspection.keys import KeysSeen
 from forgefield.data.inspection.sizes import Ranges
+from forgefield.data.places import Places, placed
 from forgefield.data.sources.archives import plain_files
+from forgefield.data.sources.converter import ENERGY_SHAPES, label_array, reason_to_reject
 from forgefield.data.sources.formats import Format, find_format, named_as, read_frames
 from forgefield.data.sources.frames import RawFrame, ReadOptions
-from forgefield.data.sources.source import reason_to_reject
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError, named
 from forgefield.units import unit_name
@@ -74,6 +75,7 @@ class _Pass:
     def __init__(self, limit: int | None):
         self._limit, self.n, self._complete = limit, 0, True
         self._options = ReadOptions()
+        self._places: list[tuple[str, int]] = []
         self._files: list[dict[str, Any]] = []
         self._stated: dict[str, str] | None = None
         self._keys, self._ranges = KeysSeen(), Ranges()
@@ -91,8 +93,10 @@ class _Pass:
             with named_as(plain, name, self._options):
                 self.form = find_format(plain, options=self._options)
                 self._same_units(plain, self.form.stated(plain, self._options))
+            self._places.append((name, self.n))
             for frame in self._limited(read_frames(name, plain, self.form, self._options)):
-                self._add(frame)
+                with placed(Places(self._places)):
+                    self._add(frame)
         self._files.append({"path": str(path), "format": self.form.name, "frames": self.n - first})
 
     def _limited(self, frames: Iterator[RawFrame]) -> Iterator[RawFrame]:
@@ -109,20 +113,22 @@ class _Pass:
         self._stated = units
 
     def _add(self, frame: RawFrame) -> None:
-        self.n += 1
+        index, self.n = self.n, self.n + 1
         labels = self._keys.add(frame.values, len(frame.numbers))
         reason = reason_to_reject(frame, labels) or frame.unconverged
         if reason:
             self._rejected[reason] += 1
             return
+        where, n = Places(self._places).words([index]), len(frame.numbers)
+        energy = label_array(labels.get("energy"), where, "energy", ENERGY_SHAPES)
         structure = Structure(
             numbers=np.asarray(frame.numbers, np.int64),
             positions=np.asarray(frame.positions, float),
             cell=np.asarray(frame.cell, float),
             pbc=np.asarray(frame.pbc, bool),
-            energy=float(labels["energy"].item()) if "energy" in labels else None,
-            forces=labels.get("forces"),
-            source_index=self.n - 1,
+            energy=None if energy is None else float(energy.item()),
+            forces=label_array(labels.get("forces"), where, "forces", [(n, 3)]),
+            source_index=index,
         )
         self._ranges.add(structure)
         if len(self._sample) < SAMPLE:
@@ -130,7 +136,8 @@ class _Pass:
 
     def result(self) -> Inspection:
         """What was found."""
-        guess = guess_units(self._sample, self._stated or {})
+        with placed(Places(self._places)):
+            guess = guess_units(self._sample, self._stated or {})
         labels = {
             label: {"key": key, "frames": self._keys.coverage[label], "or": self._keys.others.get(label, [])}
             for label, key in sorted(self._keys.chosen.items())

@@ -30,8 +30,8 @@ class KeysSeen:
         self.chosen: dict[str, str] = {}
         self.coverage: Counter[str] = Counter()
 
-    def add(self, values: Mapping[str, Any], n_atoms: int) -> dict[str, np.ndarray]:
-        """Take in what a frame of ``n_atoms`` holds; gives its labels."""
+    def add(self, values: Mapping[str, Any], n_atoms: int) -> dict[str, Any]:
+        """Take in what a frame of ``n_atoms`` holds; gives its labels as they are."""
         for key, value in values.items():
             self._frames[key] += 1
             array = np.asarray(value) if not isinstance(value, dict | str) else np.empty(())
@@ -41,7 +41,7 @@ class KeysSeen:
                 shapes[_shape(array.shape, n_atoms)] = None
             if self._frames[key] == 1:
                 self._consider(key, array, n_atoms)
-        labels = {label: np.asarray(values[key], float) for label, key in self.chosen.items() if key in values}
+        labels = {label: values[key] for label, key in self.chosen.items() if key in values}
         self.coverage.update(labels.keys())
         return labels
 

@@ -1,8 +1,7 @@
-"""Extended XYZ files of any size: cut into chunks of whole frames, which are read in several processes if wanted."""
+"""Extended XYZ files of any size: cut into chunks of whole frames, which any process can read."""
 
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -13,11 +12,10 @@ from ase.io.extxyz import read_xyz
 from forgefield.data.sources.ase_files import raw_frame, unreadable, warning_texts
 from forgefield.data.sources.extxyz_frames import read_frame
 from forgefield.data.sources.frames import RawFrame, ReadOptions
-from forgefield.data.sources.workers import in_order
 from forgefield.errors import UserError
 
 CHUNK_BYTES = 2**19
-WORTH_BYTES = 2**24  # per process; for less, starting it takes longer than what it spares
+WORTH_BYTES = 2**25  # per process; for less, starting it takes about as long as what it spares
 
 
 class Chunk(NamedTuple):
@@ -29,8 +27,10 @@ class Chunk(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """A chunk's frames as far as they can be read, what ASE warns of, why they end early, and the chunk's end."""
+    """A chunk's frames as far as they can be read, the number of the first, what ASE warns of, why they end early, and
+    the chunk's end."""
 
+    first: int
     frames: list[RawFrame]
     warned: list[str]
     error: UserError | None
@@ -38,15 +38,15 @@ class Parsed(NamedTuple):
 
 
 def read_extxyz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
-    """Stream the frames of a file, the same ones however many processes read it.
+    """Stream the frames of a file.
 
     Raises:
         UserError: ASE cannot read a frame; names it.
     """
     size = path.stat().st_size
-    parse = partial(parse_chunk, path=path, remedy=options.remedy)
     with open(path, "rb") as file:
-        for parsed in in_order(parse, cut(file, CHUNK_BYTES), min(options.jobs, size // WORTH_BYTES)):
+        for chunk in cut(file):
+            parsed = parse_chunk(chunk, path, options.remedy)
             options.warnings.extend(text for text in parsed.warned if text not in options.warnings)
             yield from parsed.frames
             if parsed.error:
@@ -54,13 +54,18 @@ def read_extxyz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
             options.progress(parsed.end / size)
 
 
-def cut(file: BinaryIO, chunk_bytes: int) -> Iterator[Chunk]:
-    """All frames, in chunks of at least so many bytes but for the last."""
+def processes_for(path: Path, most: int) -> int:
+    """How many processes, at most so many, it is worth to read a file by."""
+    return max(1, min(most, path.stat().st_size // WORTH_BYTES))
+
+
+def cut(file: BinaryIO) -> Iterator[Chunk]:
+    """All frames, in chunks of at least CHUNK_BYTES but for the last."""
     first, frames, size = 0, [], 0
     for frame in _frames(file):
         frames.append(frame)
         size += len(frame)
-        if size >= chunk_bytes:
+        if size >= CHUNK_BYTES:
             yield Chunk(first, frames, file.tell())
             first, frames, size = first + len(frames), [], 0
     if frames:
@@ -102,4 +107,4 @@ def parse_chunk(chunk: Chunk, path: Path, remedy: str) -> Parsed:
                     frames += [raw_frame(atoms) for atoms in read_xyz(text, slice(None))]
         except Exception as fault:
             error = unreadable(path, chunk.first + len(frames), "extxyz", fault, remedy)
-    return Parsed(frames, warning_texts(path, caught), error, chunk.end)
+    return Parsed(chunk.first, frames, warning_texts(path, caught), error, chunk.end)

@@ -36,14 +36,12 @@ class ReadOptions:
         is_label: whether an array of that name would be read as a label, and must then have a row for each frame.
         warnings: takes what a user should know, each text once.
         remedy: what messages say that a user can do about a file that is not of the format it is read as.
-        jobs: processes that may read.
         progress: takes the part of the file, up to 1, that has been read.
     """
 
     is_label: Callable[[str], bool] = lambda key: False
     warnings: list[str] = field(default_factory=list)
     remedy: str = "set `format`"
-    jobs: int = 1
     progress: Callable[[float], None] = lambda part: None
 
 

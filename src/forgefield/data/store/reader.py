@@ -107,6 +107,11 @@ class Store:
         return tuple(int(z) for z in np.flatnonzero(found) if z)
 
     @cached_property
+    def n_atoms(self) -> np.ndarray:
+        """(N,) atoms of each structure."""
+        return np.concatenate(list(self._blocks("n_atoms")))
+
+    @cached_property
     def in_source_order(self) -> np.ndarray:
         """(N,) row numbers in the order of the source; a packed file has sorted the structures by size."""
         if PACKED not in self._file:

@@ -38,7 +38,8 @@ class StoreWriter:
 
     Raises:
         MachineError: the disk refuses to take the data.
-        ValueError: on leaving, other than ``n_structures`` structures were appended.
+        ValueError: ``packed_sizes`` do not fit the other arguments; on leaving, other than ``n_structures`` structures
+            were appended.
     """
 
     def __init__(
@@ -56,6 +57,8 @@ class StoreWriter:
         self.path = Path(path)
         self._n, self._max_atoms, self._units = n_structures, max_atoms, units
         self._dtype, self._has_virial, self._attributes = np.dtype(dtype), has_virial, attributes
+        if packed_sizes is not None and (len(packed_sizes) != n_structures or packed_sizes.max() != max_atoms):
+            raise ValueError(f"{path}: packed_sizes are not those of {n_structures} structures of up to {max_atoms}")
         self._packed_sizes = packed_sizes
         self._written = self._atoms_written = 0
 
@@ -104,7 +107,8 @@ class StoreWriter:
         """Write structures in eV and Å after those already written; absent labels get the weight 0.
 
         Raises:
-            ValueError: a number is not finite, which checksums could not tell from what was meant.
+            ValueError: a number is not finite, which checksums could not tell from what was meant, or a structure is
+                larger than was said.
         """
         rows = slice(self._written, self._written + len(structures))
         values_of = self._values(structures)
@@ -126,6 +130,8 @@ class StoreWriter:
     def _padded(self, values_of: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Columns whose rows are structures, those of atoms padded to A, or to what a checksum needs."""
         sizes, width = values_of["n_atoms"], self._max_atoms
+        if sizes.max() > width:
+            raise ValueError(f"{self.path}: a structure of {sizes.max()} atoms; max_atoms is {width}")
         if self._packed_sizes is not None:
             if not np.array_equal(sizes, self._packed_sizes[self._written : self._written + len(sizes)]):
                 raise ValueError(f"{self.path}: structures of other sizes than packed_sizes")
