@@ -49,7 +49,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
                     "split": split,
                     **_errors(errors),
                     "epochs": trained.get("epochs") if is_result else None,
-                    "minutes": trained["seconds"] / 60 if is_result and trained else None,
+                    "minutes": trained["seconds"] / 60 if is_result and "seconds" in trained else None,
                 }
 
 
