@@ -8,7 +8,7 @@ from typing import Any
 
 from forgefield.config.yaml import read_yaml
 from forgefield.errors import UserError
-from forgefield.evaluation.metrics_file import SplitErrors, read_splits
+from forgefield.evaluation.metrics_file import SplitErrors, read_splits, shown_split
 from forgefield.files import read_json
 from forgefield.report.faults import Faults
 
@@ -35,8 +35,8 @@ class Run:
 
     @property
     def split(self) -> str:
-        """The split whose points are shown: test where there is one."""
-        return "test" if "test" in self.splits else next(iter(self.splits))
+        """The split whose points are shown."""
+        return shown_split(self.splits)
 
     @property
     def variants(self) -> list[str]:

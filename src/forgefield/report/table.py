@@ -5,7 +5,8 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, DataTable, NumberFormatter, StringFormatter, TableColumn
 
-from forgefield.evaluation.summary import COLUMNS, VARIANTS
+from forgefield.evaluation.metrics_file import VARIANTS
+from forgefield.evaluation.summary import COLUMNS
 from forgefield.report.collect import Run
 
 TEXTS = {"run": 190, "model": 135, "split": 50}  # widths
