@@ -7,6 +7,7 @@ import re
 import h5py
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from rich.console import Console
 
 from forgefield.config.evaluation import PlotsConfig
@@ -17,6 +18,7 @@ from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues
 from forgefield.evaluation.plots import _figures, plot_run
 from forgefield.evaluation.predictions import create_predictions, write_rows
+from forgefield.evaluation.style import STYLE
 from forgefield.evaluation.summary import print_summary
 from forgefield.evaluation.values import METRIC_UNITS
 from forgefield.files import write_json
@@ -117,7 +119,12 @@ def from_scratch(run):
 
 
 def test_a_run_from_scratch_is_shown_beside(run, from_scratch):
-    figures = dict(_figures(run, read_metrics(run), None, from_scratch))
+    with rc_context(STYLE):
+        figures = dict(_figures(run, read_metrics(run), None, from_scratch))
+        for name in ("error_by_element", "error_by_force"):  # whose legends are as wide as the picture
+            figures[name].draw_without_rendering()
+            extent = figures[name].legends[0].get_window_extent()
+            assert 0 <= extent.x0 <= extent.x1 <= figures[name].bbox.width
     for name, axes, before in (("parity_energy", 2, "zero-shot, refitted"), ("parity_forces", 2, "zero-shot")):
         legend = figures[name].axes[axes].get_legend()
         assert [text.get_text() for text in legend.get_texts()] == [before, "fine-tuned", "from scratch"]

@@ -66,7 +66,7 @@ def magnitude_figure(predictions: Path, variants: Sequence[str], others: Mapping
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
             plain_logarithm(axis)
-    figure.legend(loc="outside upper center", ncols=len(variants), handlelength=1.4)
+    figure.legend(loc="outside upper center", ncols=min(2, len(variants)), handlelength=1.4)
     return figure
 
 
