@@ -11,14 +11,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
+from forgefield.evaluation.style import BLUE, COLUMN, GREEN, GREY, ORANGE, STYLE
 from forgefield.files import atomic_file, write_json
 from forgefield.launch.starting import AS_ROOT
 
 WORKER = Path(__file__).with_name("device_worker.py")
-METHODS = ("jax", "mpi")
+LABELS = {"mpi": "MPI ranks", "jax": "devices of one process"}
+METHODS = tuple(LABELS)
+LOOKS = (BLUE, ORANGE, GREEN, "#CC79A7")
 Table = dict[str, dict[str, Any]]
+Curves = dict[str, list[tuple[int, float, float, float]]]
+"""By name: numbers of devices, and what they give: median, least and most of the rounds."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--output", type=Path, default=Path(f"results/benchmarks/{name}.json"), help="(%(default)s)")
 
 
-def compare(training: Training, options: argparse.Namespace) -> None:
+def compare(training: Training, options: argparse.Namespace) -> Table:
     """Time all in turns, print a table and write it, with a plot beside it.
 
     Round 0 compiles, and does not count: what LLVM leaves behind in memory slows several devices of one process down.
@@ -64,7 +71,8 @@ def compare(training: Training, options: argparse.Namespace) -> None:
                 f" {_words(options.devices[0])}; a step waits {row['data_wait_ms_per_step']:.3f} ms for data"
             )
     write_json(options.output, {"settings": {k: str(v) for k, v in vars(options).items()}, "runs": table})
-    plot(table, options.devices, options.output.with_suffix(".png"))
+    write_picture(scaling_figure(curves(table, options.devices)), options.output.with_suffix(".png"))
+    return table
 
 
 def run(training: Training, method: str, devices: int) -> dict[str, float]:
@@ -109,13 +117,35 @@ def _words(devices: int) -> str:
     return f"{devices} device{'s' if devices > 1 else ''}"
 
 
-def plot(table: Table, devices: Sequence[int], path: Path) -> None:
-    """Throughput over devices, relative to the first number of them."""
-    figure, axes = plt.subplots(figsize=(4, 3), layout="constrained")
-    for method, mark in zip(METHODS, "os", strict=True):
-        axes.plot(devices, [table[f"{method} {n}"]["speedup"] for n in devices], f"{mark}-", label=method)
-    axes.plot(devices, [n / devices[0] for n in devices], "k:", label="ideal")
-    axes.set(xlabel="devices", ylabel=f"throughput, times {_words(devices[0])}", xticks=devices)
-    axes.legend()
-    with atomic_file(path) as temporary:
-        figure.savefig(temporary, dpi=150, format="png")
+def curves(table: Table, devices: Sequence[int]) -> Curves:
+    """What so many devices give, by method."""
+    found: Curves = {}
+    for method, label in LABELS.items():
+        rates = [table[f"{method} {n}"]["structures_per_second"] for n in devices]
+        gains = [[rate / base for base, rate in zip(rates[0], of_n, strict=True)] for of_n in rates]
+        found[label] = [(n, median(of_n), min(of_n), max(of_n)) for n, of_n in zip(devices, gains, strict=True)]
+    return found
+
+
+@rc_context(STYLE)
+def scaling_figure(curves: Curves) -> Figure:
+    """Throughput over devices, relative to the least number of them; bars reach from the worst round to the best."""
+    figure = Figure(figsize=(COLUMN, 3.6), layout="constrained")
+    axes = figure.subplots()
+    devices = sorted({n for points in curves.values() for n, *_ in points})
+    axes.plot(devices, [n / devices[0] for n in devices], color=GREY, linestyle=":", label="ideal")
+    for number, (label, points) in enumerate(curves.items()):
+        n, medians, low, high = np.array(points).T
+        apart = 0.02 * (number - (len(curves) - 1) / 2) * devices[-1]  # of bars that would lie over one another
+        look = {"color": LOOKS[number % len(LOOKS)], "marker": "os"[number % 2], "markersize": 4, "capsize": 2}
+        axes.errorbar(n + apart * (n > devices[0]), medians, [medians - low, high - medians], label=label, **look)
+    axes.set(xlabel="devices", ylabel=f"throughput / that of {_words(devices[0])}", xticks=devices, ylim=(0, None))
+    figure.legend(loc="outside lower center", handlelength=1.6)
+    return figure
+
+
+def write_picture(figure: Figure, path: Path) -> None:
+    """In the format of the path's suffix; equal numbers give equal bytes."""
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    with rc_context(STYLE), atomic_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=200, metadata=metadata)

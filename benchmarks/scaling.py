@@ -13,6 +13,7 @@ from pathlib import Path
 import models
 import numpy as np
 from devices import Training, add_options, compare
+from scaling_docs import update
 from systems import SYSTEMS
 
 from forgefield.data.store import StoreWriter
@@ -26,7 +27,9 @@ def main() -> None:
     options = parse()
     with tempfile.TemporaryDirectory() as name:
         store, model = write_inputs(Path(name), options)
-        compare(Training(store, model, options.batch, options.epochs, options.precision), options)
+        table = compare(Training(store, model, options.batch, options.epochs, options.precision), options)
+    if options.update_docs:
+        update(options.model, options.batch, options.devices, table)
 
 
 def parse() -> argparse.Namespace:
@@ -37,7 +40,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--structures", type=int, default=256)
     parser.add_argument("--batch", type=int, default=32, help="over all devices (%(default)s)")
     parser.add_argument("--precision", default="float32", choices=("float32", "float64"))
-    return parser.parse_args()
+    parser.add_argument("--update-docs", action="store_true", help="write table and picture of docs/ as well")
+    options = parser.parse_args()
+    if options.update_docs and (options.system, options.precision, options.devices[0]) != ("3bpa", "float32", 1):
+        parser.error("--update-docs is for 3bpa in float32, from one device on")
+    return options
 
 
 def write_inputs(folder: Path, options: argparse.Namespace) -> tuple[Path, Path]:

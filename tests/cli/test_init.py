@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from forgefield.config import load_config
+from forgefield.files import sha256_of
 from forgefield.models.potential import save_potential
 
 
@@ -48,6 +49,7 @@ def test_it_trains_and_tests_and_is_reported(forgefield, water, model, tmp_path)
     provenance = json.loads((tmp_path / "runs/water/provenance.json").read_text())
     assert provenance["trained"]["epochs"] == 2
     assert provenance["sha256"].keys() >= {"data/train.h5", "model/weights.safetensors", "statistics"}
+    assert provenance["sha256"]["water.npz"] == sha256_of(tmp_path / "water.npz")
     assert provenance["packages"]["jax"]
     assert forgefield("plot", "water.yaml")[0] == 0
     code, output, _ = forgefield("report", "runs/water", "-o", "report.html")

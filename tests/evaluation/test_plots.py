@@ -2,10 +2,12 @@
 
 import io
 import os
+import re
 
 import h5py
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from rich.console import Console
 
 from forgefield.config.evaluation import PlotsConfig
@@ -16,6 +18,7 @@ from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues
 from forgefield.evaluation.plots import _figures, plot_run
 from forgefield.evaluation.predictions import create_predictions, write_rows
+from forgefield.evaluation.style import STYLE
 from forgefield.evaluation.summary import print_summary
 from forgefield.evaluation.values import METRIC_UNITS
 from forgefield.files import write_json
@@ -102,6 +105,46 @@ def test_panels_share_axes_and_state_their_errors_with_units(run):
     drawn = left.collections[0].get_offsets()
     assert len(drawn) <= 30
     assert np.abs(drawn).max() < 2  # less the energies of the atoms, not near -160 eV/atom
+
+
+@pytest.fixture
+def from_scratch(run):
+    """A run from scratch on the same structures, with errors of exactly 0.06 eV and 0.03 eV/Å."""
+    with h5py.File(run / "predictions_test.h5") as file:
+        columns = {name: file[name][()] for name in ("n_atoms", "source_index", "species")}
+        columns |= {f"reference/{name}": file[f"reference/{name}"][()] for name in ("energy", "forces")}
+    columns |= {f"trained/{name}": columns[f"reference/{name}"] + e for name, e in (("energy", 0.06), ("forces", 0.03))}
+    write_run(run.parent / "scratch", columns, ["trained"])
+    return run.parent / "scratch"
+
+
+def test_a_run_from_scratch_is_shown_beside(run, from_scratch):
+    with rc_context(STYLE):
+        figures = dict(_figures(run, read_metrics(run), None, from_scratch))
+        for name in ("error_by_element", "error_by_force"):  # whose legends are as wide as the picture
+            figures[name].draw_without_rendering()
+            extent = figures[name].legends[0].get_window_extent()
+            assert 0 <= extent.x0 <= extent.x1 <= figures[name].bbox.width
+    for name, axes, before in (("parity_energy", 2, "zero-shot, refitted"), ("parity_forces", 2, "zero-shot")):
+        legend = figures[name].axes[axes].get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == [before, "fine-tuned", "from scratch"]
+    bars = figures["error_by_element"].axes[0].containers
+    widths = [bar.get_width() for bar in bars[-2]]  # behind them, their intervals
+    assert widths == pytest.approx([30.0] * len(widths))
+    lines = {line.get_label(): line for line in figures["error_by_force"].axes[0].lines}
+    assert lines["from scratch"].get_ydata() == pytest.approx(30.0)
+    output = io.StringIO()
+    print_summary(run, Console(file=output, width=120), from_scratch)
+    assert re.search(r"from scratch\s.*\s30\s", output.getvalue())
+
+
+def test_only_a_run_from_scratch_on_the_same_structures_is(run, from_scratch):
+    with pytest.raises(UserError, match="tiny: holds no errors of a model from scratch on the test data"):
+        plot_run(run, PlotsConfig(), scratch=run)
+    with h5py.File(from_scratch / "predictions_test.h5", "a") as file:
+        file["source_index"][0] = 99
+    with pytest.raises(UserError, match=r"scratch/predictions_test\.h5: of other structures than"):
+        plot_run(run, PlotsConfig(), scratch=from_scratch)
 
 
 def test_a_run_from_scratch_has_one_panel(tmp_path):

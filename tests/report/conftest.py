@@ -1,7 +1,6 @@
 """Runs whose predictions are made up, as the report finds them."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import h5py
@@ -11,12 +10,9 @@ import yaml
 from ase.data import atomic_numbers
 from PIL import Image
 
-from forgefield.data.store import StoreWriter
-from forgefield.data.structures import Structure
 from forgefield.evaluation.metrics_file import FORMAT
 from forgefield.evaluation.predictions import create_predictions, write_rows
 from forgefield.files import write_json
-from forgefield.units import Units
 
 VARIANTS = {"foundation": 1.0, "refitted": 0.5, "finetuned": 0.1}
 FORMULAS = ("OHH", "CHHHOH")
@@ -27,7 +23,9 @@ QUANTITIES = ("energy_per_atom", "energy", "relative_energy", "forces", "force_n
 def make_run() -> Callable[..., Path]:
     """Writes a run's directory: water and methanol in turns, from two files, with errors of known size."""
 
-    def make(root: Path, name: str, n: int, scale: float = 1.0, repeat: int = 1, lr: float = 1e-3) -> Path:
+    def make(
+        root: Path, name: str, n: int, scale: float = 1.0, repeat: int = 1, lr: float = 1e-3, sizes: Mapping = VARIANTS
+    ) -> Path:
         random = np.random.default_rng(n)
         species = [np.repeat([atomic_numbers[s] for s in FORMULAS[i % 2]], repeat) for i in range(n)]
         most = max(map(len, species))
@@ -40,7 +38,7 @@ def make_run() -> Callable[..., Path]:
             "reference/energy": random.normal(-400, 1, n),
             "reference/forces": random.normal(0, 1, (n, most, 3)) * real[:, :, None],
         }
-        for variant, size in VARIANTS.items():
+        for variant, size in sizes.items():
             errors = scale * size * random.normal(0, 0.1, (n, most, 3)) * real[:, :, None]
             columns[f"{variant}/energy"] = columns["reference/energy"] + scale * size
             columns[f"{variant}/forces"] = columns["reference/forces"] + errors
@@ -48,21 +46,20 @@ def make_run() -> Callable[..., Path]:
         path.mkdir(parents=True)
         sources = [("a.xyz", 0), ("b.xyz", 10)]
         with h5py.File(path / "predictions_test.h5", "w") as file:
-            create_predictions(file, "test", [*VARIANTS], n=n, max_atoms=most, stress=False, sources=sources)
+            create_predictions(file, "test", [*sizes], n=n, max_atoms=most, stress=False, sources=sources)
             write_rows(file, 0, columns)
-        write_json(path / "metrics.json", _metrics(n, int(n_atoms.sum()), scale))
+        write_json(path / "metrics.json", _metrics(n, int(n_atoms.sum()), scale, sizes))
         settings = {"name": name, "dataset": "molecules", "training": {"lr": lr, "epochs": 3}}
         (path / "config.yaml").write_text(yaml.safe_dump(settings))
         trained = {"at": "2026-01-01T00:00:00+00:00", "epochs": 3, "best_epoch": 2, "seconds": 90.0 * scale}
-        write_json(path / "provenance.json", {"git_commit": "0123abc", "cpu": "a processor", "trained": trained})
-        Image.effect_noise((600, 300), 80).save(path / "parity_forces.png")
-        _write_store(root / "datasets" / "molecules" / "test.h5")
+        write_json(path / "provenance.json", {"git_commit": "0123abc", "sha256": {"a.xyz": "aaaa"}, "trained": trained})
+        Image.effect_noise((1000, 500), 80).save(path / "parity_forces.png")
         return path
 
     return make
 
 
-def _metrics(n: int, atoms: int, scale: float) -> dict:
+def _metrics(n: int, atoms: int, scale: float, sizes: Mapping[str, float]) -> dict:
     def errors(count: int, mae: float) -> dict:
         numbers = {"mae": mae, "rmse": 1.2 * mae, "max": 3 * mae, "median": mae, "p95": 2 * mae, "r2": 0.9}
         return {"n": count, "absent": 0, **numbers, "mae_interval": None, "rmse_interval": None}
@@ -74,23 +71,4 @@ def _metrics(n: int, atoms: int, scale: float) -> dict:
     parts = {"element": {}, "composition": {}, "compositions_left_out": 0, "size": {}, "file": {}}
     bootstrap = {"level": 0.95, "resamples": 1, "blocks": 1}
     head = {"format": FORMAT, "units": {}, "bootstrap": bootstrap, "parts": {"test": parts}}
-    return head | {"splits": {"test": {variant: of_variant(size) for variant, size in VARIANTS.items()}}}
-
-
-def _write_store(path: Path) -> None:
-    """Only what says which files the data are from."""
-    if path.exists():
-        return
-    files = {"source": json.dumps(["a.xyz", "b.xyz"]), "source_first_frame": json.dumps([0, 10]), "split": "test"}
-    with StoreWriter(
-        path,
-        n_structures=1,
-        max_atoms=1,
-        units=Units(),
-        dtype=np.float64,
-        has_virial=False,
-        attributes=files | {"source_sha256": json.dumps(["aaaa", "bbbb"])},
-    ) as writer:
-        writer.append(
-            [Structure(numbers=np.array([1]), positions=np.zeros((1, 3)), energy=0.0, forces=np.zeros((1, 3)))]
-        )
+    return head | {"splits": {"test": {variant: of_variant(size) for variant, size in sizes.items()}}}

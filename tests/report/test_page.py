@@ -1,11 +1,13 @@
 """The page as a file: what it holds, how large it is, and that it asks nothing of a network."""
 
+import html
 import re
 
 import pytest
 
 from forgefield.errors import UserError
-from forgefield.report import read_runs, write_report
+from forgefield.report import Faults, read_runs, write_report
+from forgefield.report.pictures import fit_pictures
 
 
 @pytest.fixture(scope="module")
@@ -40,31 +42,61 @@ def test_100_000_points_are_below_5_mb(make_run, tmp_path):
     assert len(text.encode()) < 5e6
 
 
-def test_a_damaged_run_is_an_error_or_left_out(make_run, tmp_path, capsys):
-    good, bad = make_run(tmp_path, "good", 12), make_run(tmp_path, "bad", 12)
-    (bad / "metrics.json").write_text("{}")
-    with pytest.raises(UserError, match=r"bad.*metrics\.json"):
-        read_runs([good, bad])
-    assert [run.name for run in read_runs([good, bad], leave_out=True)] == ["good"]
-    assert capsys.readouterr().err.startswith("warning: left out: ")
+def test_faults_of_a_run_are_errors_or_named_on_the_page(make_run, tmp_path, capsys):
+    """Of all runs, one without metrics, two without whole predictions and one without a whole picture."""
+    names = ["good", "unevaluated", "damaged", "removed", "torn"]
+    runs = dict(zip(names, (make_run(tmp_path, name, 12) for name in names), strict=True))
+    (runs["unevaluated"] / "metrics.json").write_text("{}")
+    predictions = runs["damaged"] / "predictions_test.h5"
+    predictions.write_bytes(predictions.read_bytes()[:3000])
+    (runs["removed"] / "predictions_test.h5").unlink()
+    picture = runs["torn"] / "parity_forces.png"
+    picture.write_bytes(picture.read_bytes()[:5000])
+    messages = {
+        "unevaluated": r"metrics\.json: format: missing",
+        "damaged": r"predictions_test\.h5: a damaged or truncated HDF5 file; make it again with `forgefield evaluate`",
+        "removed": r"predictions_test\.h5: no such file; make it with `forgefield evaluate`",
+        "torn": r"parity_forces\.png: cannot be read .*; draw it again with `forgefield plot`",
+    }
+    page = tmp_path / "report.html"
+    for name, message in messages.items():
+        with pytest.raises(UserError, match=message):
+            write_report(read_runs([runs[name]]), page)
+    assert not page.exists()
+    faults = Faults(tolerated=True)
+    assert write_report(read_runs([*runs.values()], faults), page, faults) == 4
+    lines = re.findall(r'<p class="fault">left out: (.*?)</p>', page.read_text())
+    errors = re.findall(r"warning: left out: (.*)", capsys.readouterr().err)
+    assert [html.unescape(line) for line in lines] == errors
+    assert [any(re.search(message, line) for line in errors) for message in messages.values()] == [True] * 4
+    assert len(errors) == 4
+    shown = re.findall(r"(\w+): all 162 values of the test set", page.read_text())
+    assert {*shown} == {"good", "torn"}
+    assert page.read_text().count("data:image/webp") == 3  # all but the torn one's
+
+
+def test_without_any_predictions_there_is_the_table(make_run, tmp_path):
+    run = make_run(tmp_path, "a", 12)
+    (run / "predictions_test.h5").unlink()
+    faults = Faults(tolerated=True)
+    assert write_report(read_runs([run]), tmp_path / "report.html", faults) == 1
+    assert "Energy MAE" in (tmp_path / "report.html").read_text()
+
+
+def test_pictures_of_many_runs_are_smaller_or_left_out(make_run, tmp_path):
+    runs = read_runs([make_run(tmp_path, name, 12) for name in ("a", "b", "c")])
+    whole = fit_pictures(runs, 10**7, Faults())
+    size = len(whole[0][0].address)
+    for room, possible in ((2 * size, {3}), (size // 4, {1, 2}), (0, {0})):
+        faults = Faults(tolerated=True)
+        found = fit_pictures(runs, room, faults)
+        assert sum(len(picture.address) for of_run in found for picture in of_run) <= room
+        kept = sum(len(of_run) for of_run in found)
+        assert kept in possible
+        assert any("pictures of" in line for line in faults.lines) == (kept < 3)
 
 
 @pytest.mark.parametrize(("paths", "message"), [([], "holds no evaluated run"), (["none"], "none: no metrics.json")])
 def test_without_runs_it_says_so(tmp_path, paths, message):
     with pytest.raises(UserError, match=message):
         read_runs([tmp_path / path for path in paths])
-
-
-def test_a_damaged_picture_is_named(make_run, tmp_path):
-    run = make_run(tmp_path, "a", 12)
-    (run / "parity_forces.png").write_bytes((run / "parity_forces.png").read_bytes()[:5000])
-    with pytest.raises(UserError, match=r"parity_forces\.png: cannot be read .*; draw it again with `forgefield plot`"):
-        write_report(read_runs([run]), tmp_path / "report.html")
-    assert not (tmp_path / "report.html").exists()
-
-
-def test_a_run_without_predictions_is_left_out_of_all(make_run, tmp_path, capsys):
-    runs = [make_run(tmp_path, name, 12) for name in ("good", "bad")]
-    (runs[1] / "predictions_test.h5").unlink()
-    assert [run.name for run in read_runs(runs, leave_out=True)] == ["good"]
-    assert "predictions_test.h5: no such file; evaluate the run again" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
 from forgefield import launch
 from forgefield.errors import reported_errors
+from forgefield.evaluation.metrics_file import shown_split
 from forgefield.launch.plugin import adapt_plugin
 from forgefield.models.plugin.code import code_files
 
@@ -144,6 +145,32 @@ def statistics_of(wildcards):
     return f"results/statistics/{run.dataset}-{run.model}.json"
 
 
+def scratch_of(run):
+    """The first run that trains a model from scratch on the data of this one, which does not; or None."""
+    if CONFIG.models[RUNS[run].model].foundation is None:
+        return None
+    return next(
+        (
+            other
+            for other, settings in RUNS.items()
+            if settings.dataset == RUNS[run].dataset
+            and CONFIG.models[settings.model].foundation is None
+        ),
+        None,
+    )
+
+
+def evaluated(run):
+    """What an evaluation writes of a run."""
+    names = ["metrics.json", *(f"predictions_{split}.h5" for split in SPLITS)]
+    return [f"results/runs/{run}/{name}" for name in names] if run else []
+
+
+def scratch_option(run):
+    other = scratch_of(run)
+    return f"--scratch {shlex.quote(f'results/runs/{other}')}" if other else ""
+
+
 def plots():
     """The pictures of every run."""
     return expand(
@@ -201,9 +228,11 @@ def print_results():
     """At the end, each run's errors before and after training, and its plots."""
     from forgefield.evaluation.summary import print_summary
 
+    runs = Path("results/runs")
     for run in RUNS:
-        if Path("results/runs", run, "metrics.json").exists():
-            print_summary(Path("results/runs", run))
+        if (runs / run / "metrics.json").exists():
+            other = scratch_of(run)
+            print_summary(runs / run, scratch=runs / other if other else None)
 
 
 def print_errors():

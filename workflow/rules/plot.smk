@@ -2,14 +2,16 @@ rule plot:
     """
     Draw a run: parity plots and errors before and after training, its learning curve, and its data.
 
-    Needs the metrics, predictions and history of a run, and its converted data; makes a PNG and an SVG of each picture
-    (and of the stress, where the reference has it).
+    Needs the metrics, predictions and history of a run, and its converted data, and of a run from scratch on the same
+    data, which is shown beside, its metrics and predictions; makes a PNG and an SVG of each picture (and of the stress,
+    where the reference has it).
     """
     input:
         expand("results/runs/{{run}}/predictions_{split}.h5", split=SPLITS),
         data=stores_of,
         metrics="results/runs/{run}/metrics.json",
         history="results/runs/{run}/history.csv",
+        beside=lambda wildcards: evaluated(scratch_of(wildcards.run)),
     output:
         report(
             expand("results/runs/{{run}}/parity_energy.{picture}", picture=PICTURES),
@@ -64,8 +66,10 @@ rule plot:
         settings=settings("plot", "{run}"),
         data=lambda wildcards, input: os.path.dirname(input.data[0]),
         directory=subpath(input.metrics, parent=True),
+        split=lambda wildcards: shown_split(RUNS[wildcards.run].evaluation.splits),
+        beside=lambda wildcards: scratch_option(wildcards.run),
     message:
         "Plotting run {wildcards.run}"
     shell:
         'python "$SCRIPTS"/plot.py --config {params.settings:q} --run {wildcards.run:q}'
-        " --data {params.data:q} --output {params.directory:q} 2>&1 | tee {log:q}"
+        " --data {params.data:q} --output {params.directory:q} {params.beside} 2>&1 | tee {log:q}"

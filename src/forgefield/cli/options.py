@@ -56,6 +56,9 @@ ZeroShot = Annotated[
     ),
 ]
 Statistics = Annotated[Path | None, typer.Option("--statistics", help="The JSON file of the statistics.")]
+Scratch = Annotated[
+    Path | None, typer.Option("--scratch", help="Directory of a run from scratch on the same data, to show beside.")
+]
 Wait = Annotated[
     bool, typer.Option("--wait", help="Wait while another command works on the run, where it would else be refused.")
 ]

@@ -20,11 +20,13 @@ def report(
 ) -> None:
     """Write one page, in one file, that compares runs: errors, plots, settings, and which structure a point is."""
     try:
-        from forgefield.report import read_runs, write_report
+        from forgefield.report import Faults, read_runs, write_report
     except ModuleNotFoundError as error:
         raise UserError(
             f"the report needs {error.name}, which is not installed; pip install 'forgefield[report]'"
         ) from None
     found = sorted(path.parent for path in (RESULTS / "runs").glob("*/metrics.json"))
-    n = write_report(read_runs(runs or found, leave_out=not runs), output)
+    # of all runs, those that are at fault must not keep the others from being compared
+    faults = Faults(tolerated=not runs)
+    n = write_report(read_runs(runs or found, faults), output, faults)
     print(f"{output}: {n} run{'s' * (n != 1)}, {output.stat().st_size / 1e6:.1f} MB; open it in a browser")

@@ -18,6 +18,7 @@ from forgefield.cli.options import (
     Output,
     Overrides,
     RunName,
+    Scratch,
     Statistics,
     Wait,
     Words,
@@ -86,6 +87,7 @@ def plot(
     data: Data = None,
     output: Output = None,
     overrides: Overrides = None,
+    scratch: Scratch = None,
 ) -> None:
     """Draw a run's parity plots, errors, learning curve and data as PNG and SVG."""
     from forgefield.evaluation.plots import plot_run
@@ -93,7 +95,7 @@ def plot(
     _, settings = load_run(words, config, run, overrides)
     root = output or run_directory(settings)
     data = data or (dataset_directory(settings.dataset) if settings.output_path is None else root / "data")
-    for path in plot_run(root, settings.plots, data if data.exists() else None):
+    for path in plot_run(root, settings.plots, data if data.exists() else None, scratch):
         print(path)
     if not data.exists():
         print(f"{data}: not there, so no data_overview; give --data", file=sys.stderr)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from forgefield.evaluation.metrics_file import Part
-from forgefield.evaluation.style import COLUMN, GREY, VARIANTS, plain_logarithm
+from forgefield.evaluation.metrics_file import VARIANTS, Part
+from forgefield.evaluation.style import COLORS, COLUMN, GREY, plain_logarithm
 from forgefield.evaluation.values import read_chunks
 
 MOST_ELEMENTS, RANGES = 16, 12
@@ -15,16 +15,22 @@ MOST_ELEMENTS, RANGES = 16, 12
 FINE = np.geomspace(1e-4, 1e4, 931)
 
 
-def element_figure(elements: Mapping[str, Part], variants: Sequence[str]) -> Figure:
-    """Bars of the MAE of force components by element, with its bootstrap interval; those with most atoms first."""
+def element_figure(
+    elements: Mapping[str, Part], variants: Sequence[str], others: Mapping[str, Mapping[str, Part]] | None = None
+) -> Figure:
+    """Bars of the MAE of force components by element, with its bootstrap interval; those with most atoms first.
+
+    ``others`` are the elements of another run, by the variants that are its.
+    """
+    others = others or {}
     labelled = [symbol for symbol, part in elements.items() if getattr(part.errors, variants[0]).forces.n]
     shown = labelled[:MOST_ELEMENTS]
     figure = Figure(figsize=(COLUMN, 1.1 + 0.21 * len(variants) * len(shown)), layout="constrained")
     axes = figure.subplots()
     height = 0.8 / len(variants)
     for i, variant in enumerate(variants):
-        name, color = VARIANTS[variant]
-        found = [getattr(elements[symbol].errors, variant).forces for symbol in shown]
+        name, color = VARIANTS[variant], COLORS[variant]
+        found = [getattr(others.get(variant, elements)[symbol].errors, variant).forces for symbol in shown]
         mae = np.array([1000 * e.mae for e in found])
         low, high = (np.array([1000 * (e.mae_interval or [e.mae] * 2)[end] for e in found]) for end in (0, 1))
         place = np.arange(len(shown)) + (i - (len(variants) - 1) / 2) * height
@@ -39,13 +45,16 @@ def element_figure(elements: Mapping[str, Part], variants: Sequence[str]) -> Fig
     return figure
 
 
-def magnitude_figure(predictions: Path, variants: Sequence[str]) -> Figure:
-    """The MAE of force components over the magnitude of the reference force, in ranges of as many atoms."""
+def magnitude_figure(predictions: Path, variants: Sequence[str], others: Mapping[str, Path] | None = None) -> Figure:
+    """The MAE of force components over the magnitude of the reference force, in ranges of as many atoms.
+
+    ``others`` are files with predictions of the same structures, by the variants that are in them.
+    """
     figure = Figure(figsize=(COLUMN, 3.0), layout="constrained")
     axes = figure.subplots()
     for variant in variants:
-        name, color = VARIANTS[variant]
-        magnitude, mae = _by_magnitude(predictions, variant)
+        name, color = VARIANTS[variant], COLORS[variant]
+        magnitude, mae = _by_magnitude((others or {}).get(variant, predictions), variant)
         axes.plot(magnitude, 1000 * mae, color=color, label=name, marker="o", markersize=3)
     axes.set(xscale="log", xlabel="magnitude of the reference force (eV/Å)")
     if any(line.get_ydata().max(initial=0) > 0 for line in axes.lines):  # else nothing that a logarithm could show
@@ -57,7 +66,7 @@ def magnitude_figure(predictions: Path, variants: Sequence[str]) -> Figure:
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
             plain_logarithm(axis)
-    figure.legend(loc="outside upper center", ncols=len(variants), handlelength=1.4)
+    figure.legend(loc="outside upper center", ncols=min(2, len(variants)), handlelength=1.4)
     return figure
 
 

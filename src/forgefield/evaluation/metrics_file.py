@@ -1,6 +1,6 @@
 """What a run's ``metrics.json`` holds; docs/metrics.md and its JSON schema are written from these models."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -11,6 +11,14 @@ from forgefield.config.contents import Record, read_content
 from forgefield.evaluation.errors import PartErrors, QuantityErrors
 
 FORMAT = 2
+VARIANTS = {
+    "foundation": "zero-shot",
+    "refitted": "zero-shot, refitted",
+    "finetuned": "fine-tuned",
+    "trained": "from scratch",
+}
+"""How tables and pictures call each variant of the model."""
+SHOWN = ("test", "valid", "train")
 AGAIN = "evaluate the run again with `forgefield evaluate`"
 
 
@@ -132,6 +140,11 @@ def read_metrics(run: Path) -> Metrics:
         UserError: the file is damaged, or of another version; the message names the key.
     """
     return read_content(run / "metrics.json", Metrics, AGAIN)
+
+
+def shown_split(splits: Collection[str]) -> str:
+    """The split that pictures show: test where there is one."""
+    return next(split for split in SHOWN if split in splits)
 
 
 def read_splits(run: Path) -> dict[str, SplitErrors]:

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
 from forgefield.evaluation.errors import WholeErrors
+from forgefield.evaluation.metrics_file import VARIANTS
 from forgefield.evaluation.parity_values import ParityValues, Quantity
-from forgefield.evaluation.style import COLUMN, VARIANTS, WIDE
+from forgefield.evaluation.style import COLORS, COLUMN, WIDE
 
 BINS = 320
 NEARBY = 9
@@ -24,22 +25,27 @@ ERROR_BINS, ERROR_RANGE = 80, 4.0
 
 
 def parity_figure(
-    predictions: Path, quantity: Quantity, variants: Sequence[str], errors: Mapping[str, WholeErrors]
+    predictions: Path,
+    quantity: Quantity,
+    variants: Sequence[str],
+    errors: Mapping[str, WholeErrors],
+    others: Mapping[str, Path] | None = None,
 ) -> Figure:
     """One panel per variant, all with the same axes and color scale, above a histogram of the errors of all.
 
     Args:
         predictions: a predictions file.
         quantity: what to compare.
-        variants: of the model.
-        errors: of this quantity, by variant.
+        variants: of the model, of which there are panels.
+        errors: of this quantity, by variant, of which there are histograms.
+        others: files with predictions of the same structures, by the variants that are in them.
 
     Raises:
         UserError: the predictions file is damaged, holds other values than ``errors`` counts, or some that are no
             numbers.
     """
-    values = ParityValues(predictions, quantity)
-    for variant in variants:
+    values = ParityValues(predictions, quantity, others)
+    for variant in errors:
         values.check(variant, errors[variant].n)
     low, high = _common_range(values, variants)
     edges = np.linspace(low, high, BINS + 1)
@@ -51,7 +57,7 @@ def parity_figure(
     panels = top.subplots(1, len(variants), sharex=True, sharey=True, squeeze=False)[0]
     points = _draw_points(panels, edges, counts, dense)
     for axes, variant in zip(panels, variants, strict=True):
-        _decorate(axes, quantity, VARIANTS[variant][0], errors[variant], (low, high), values.spread(variant))
+        _decorate(axes, quantity, VARIANTS[variant], errors[variant], (low, high), values.spread(variant))
     panels[0].set_ylabel(f"predicted {values.label}\n({quantity.unit})")
     top.supxlabel(f"reference {values.label} ({quantity.unit})", fontsize="medium")
     if dense:
@@ -87,7 +93,7 @@ def _draw_points(
         x, y = np.nonzero(count)
         order = np.argsort(density[x, y], kind="stable")  # dense cells on top
         x, y = x[order], y[order]
-        look = {"c": density[x, y], "norm": norm, "cmap": "viridis"} if dense else {"c": VARIANTS[variant][1]}
+        look = {"c": density[x, y], "norm": norm, "cmap": "viridis"} if dense else {"c": COLORS[variant]}
         size = {"s": 4 if dense else 9, "linewidths": 0, "rasterized": True, "zorder": 2}
         size |= {} if dense else {"alpha": 0.6}
         points = axes.scatter(centers[x], centers[y], **look, **size)
@@ -116,7 +122,7 @@ def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: M
     bins = min(ERROR_BINS, 2 * int(next(iter(errors.values())).n ** 0.5) + 3)
     edges = np.linspace(-reach, reach, bins + 1)
     for variant in errors:
-        name, color = VARIANTS[variant]
+        name, color = VARIANTS[variant], COLORS[variant]
         pairs = values.of(variant)
         counts = sum(np.histogram(1000 * (predicted - reference), edges)[0] for reference, predicted in pairs)
         axes.stairs(counts, edges, fill=True, color=color, alpha=0.25)

@@ -1,6 +1,6 @@
 """What parity plots show, streamed from a predictions file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,13 +49,19 @@ class ParityValues:
     Energies are less a fit of the reference to the composition, without which those of large and small, light and heavy
     structures would differ by far more than any error.
 
+    Args:
+        predictions: the predictions file.
+        quantity: which.
+        others: files with predictions of the same structures, by the variants that are in them.
+
     Attributes:
         label: of the axes.
         baseline: (N,) that fit, eV, which is not shown; None for other quantities.
     """
 
-    def __init__(self, predictions: Path, quantity: Quantity) -> None:
+    def __init__(self, predictions: Path, quantity: Quantity, others: Mapping[str, Path] | None = None) -> None:
         self._path, self._quantity, self.label = predictions, quantity, quantity.label
+        self._others = others or {}
         self.baseline = None
         if quantity.column == "energy":
             contents = read_contents(predictions)
@@ -69,7 +75,7 @@ class ParityValues:
         """Stream (reference, predicted), flat."""
         names = ["n_atoms", f"reference/{self._quantity.column}", f"{variant}/{self._quantity.column}"]
         start = 0
-        for rows in read_rows(self._path, names):
+        for rows in read_rows(self._others.get(variant, self._path), names):
             values = rows[names[1]], rows[names[2]]
             n_atoms = rows["n_atoms"]
             if self.baseline is not None:

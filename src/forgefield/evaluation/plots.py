@@ -10,17 +10,18 @@ from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.error_plots import element_figure, magnitude_figure
 from forgefield.evaluation.learning_curve import learning_curve_figure
-from forgefield.evaluation.metrics_file import Metrics, read_metrics
+from forgefield.evaluation.metrics_file import Metrics, read_metrics, shown_split
 from forgefield.evaluation.overview import overview_figure
 from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES
+from forgefield.evaluation.scratch import read_scratch
 from forgefield.evaluation.style import STYLE, empty_figure, save
 
 # before and after; the energies of a foundation model as it came belong to another level of theory
 COMPARED = {"energy": ("refitted", "finetuned"), "forces": ("foundation", "finetuned")}
 
 
-def plot_run(run: Path, config: PlotsConfig, data: Path | None = None) -> list[Path]:
+def plot_run(run: Path, config: PlotsConfig, data: Path | None = None, scratch: Path | None = None) -> list[Path]:
     """Draw a run; a picture of energies or forces that the data lack says so.
 
     These are ``parity_energy``, ``parity_forces`` and ``parity_stress``, ``error_by_element`` and ``error_by_force``,
@@ -30,6 +31,7 @@ def plot_run(run: Path, config: PlotsConfig, data: Path | None = None) -> list[P
         run: the run's directory with ``metrics.json``, ``predictions_{split}.h5`` and ``history.csv``.
         config: the config's ``plots`` section.
         data: directory of the stores that ``data_overview`` shows; None: without it.
+        scratch: the directory of a run from scratch on the same data, whose errors are shown beside.
 
     Returns:
         The pictures' paths.
@@ -42,26 +44,33 @@ def plot_run(run: Path, config: PlotsConfig, data: Path | None = None) -> list[P
     metrics = read_metrics(run)
     paths = []
     with rc_context(STYLE):
-        for name, figure in _figures(run, metrics, data):
+        for name, figure in _figures(run, metrics, data, scratch):
             paths += save(figure, run / name, config)
     return paths
 
 
-def _figures(run: Path, metrics: Metrics, data: Path | None) -> Iterator[tuple[str, Figure]]:
-    split = "test" if "test" in metrics.splits else next(iter(metrics.splits))
+def _figures(
+    run: Path, metrics: Metrics, data: Path | None, scratch: Path | None = None
+) -> Iterator[tuple[str, Figure]]:
+    split = shown_split(metrics.splits)
     found = dict(metrics.splits[split].variants())
     predictions = run / f"predictions_{split}.h5"
+    beside = {"trained": read_scratch(scratch, split, predictions)} if scratch and "trained" not in found else {}
+    files = {variant: other.predictions for variant, other in beside.items()}
     for name, quantity in QUANTITIES.items():
         variants = _compared(name, found)
         errors = {variant: getattr(found[variant], quantity.name) for variant in variants}
         if all(of_variant and of_variant.n for of_variant in errors.values()):
-            yield f"parity_{name}", parity_figure(predictions, quantity, variants, errors)
+            errors |= {variant: getattr(other.errors, quantity.name) for variant, other in beside.items()}
+            yield f"parity_{name}", parity_figure(predictions, quantity, variants, errors, files)
         elif name in COMPARED:
             yield f"parity_{name}", empty_figure(f"the {split} data have no {name}")
     variants = _compared("forces", found)
     if all(found[variant].forces.n for variant in variants):
-        yield "error_by_element", element_figure(metrics.parts[split].element, variants)
-        yield "error_by_force", magnitude_figure(predictions, variants)
+        variants += beside
+        elements = {variant: other.elements for variant, other in beside.items()}
+        yield "error_by_element", element_figure(metrics.parts[split].element, variants, elements)
+        yield "error_by_force", magnitude_figure(predictions, variants, files)
     else:
         for name in ("error_by_element", "error_by_force"):
             yield name, empty_figure(f"the {split} data have no forces")

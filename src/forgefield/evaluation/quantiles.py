@@ -1,7 +1,7 @@
 """Exact quantiles of any number of values in two passes, of which neither keeps them all.
 
 The first pass counts values by their leading bits, which tells in which bin each wanted quantile is; the second keeps
-the values in these bins, a few in a hundred.
+the values in these bins, a few in a hundred, and of equal ones, such as zeros, one and their number.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import numpy as np
 
 # a float64's exponent and the first four bits of its mantissa: bins are about 1/16 of their values wide
 SHIFT = 48
+ROOM = 2**16  # values that are collected before equal ones are joined
 # what lies beyond 2^-60 and 2^40 shares the outermost bins
 LEAST, MOST = ((1023 + exponent) << 4 for exponent in (-60, 40))
 
@@ -24,7 +25,9 @@ class Quantiles:
     def __init__(self, shares: Sequence[float]) -> None:
         self._shares = shares
         self._counts = np.zeros(MOST - LEAST + 1, np.int64)
-        self._kept: list[np.ndarray] = []
+        # different values, ascending, and how often each occurs
+        self._kept = np.zeros(0), np.zeros(0, np.int64)
+        self._new: list[np.ndarray] = []
         self._wanted: np.ndarray | None = None
 
     def count(self, values: np.ndarray) -> None:
@@ -38,19 +41,36 @@ class Quantiles:
             self._wanted = np.zeros(len(self._counts), bool)
             self._wanted[self._bins_of(np.array([*self._ranks()], np.int64).ravel())] = True
         values = values[~np.isnan(values)]
-        self._kept.append(values[self._wanted[_bins(values)]])
+        self._new.append(values[self._wanted[_bins(values)]])
+        if self.held > ROOM + 2 * len(self._kept[0]):  # rarely, where there are many
+            self._merge()
+
+    @property
+    def held(self) -> int:
+        """How many values are in memory."""
+        return len(self._kept[0]) + sum(map(len, self._new))
+
+    def _merge(self) -> None:
+        kept, counts = self._kept
+        values, place = np.unique(np.concatenate([kept, *self._new]), return_inverse=True)
+        weights = np.ones(len(place), np.int64)
+        weights[: len(kept)] = counts
+        self._kept = values, np.bincount(place, weights, len(values)).astype(np.int64)
+        self._new = []
 
     def result(self) -> list[float] | None:
         """The quantiles; None without values."""
         if not self._counts.sum():
             return None
-        ordered = np.sort(np.concatenate(self._kept))
+        self._merge()
+        ordered, last = self._kept[0], np.cumsum(self._kept[1])
         # how many of all values come before the first kept one of each bin, less how many kept ones do
         kept = np.where(self._wanted, self._counts, 0)
         skipped = (np.cumsum(self._counts) - self._counts) - (np.cumsum(kept) - kept)
         found = []
         for share, (low, high) in zip(self._shares, self._ranks(), strict=True):
-            a, b = (ordered[rank - skipped[self._bins_of(np.array([rank]))[0]]] for rank in (low, high))
+            places = [rank - skipped[self._bins_of(np.array([rank]))[0]] for rank in (low, high)]
+            a, b = ordered[np.searchsorted(last, places, side="right")]
             found.append(float(a + (b - a) * (share * (self._counts.sum() - 1) - low)))
         return found
 

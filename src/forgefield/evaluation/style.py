@@ -24,13 +24,8 @@ STYLE = {
     "svg.fonttype": "path",
     "svg.hashsalt": "forgefield",
 }
-VARIANTS = {
-    "foundation": ("zero-shot", ORANGE),
-    "refitted": ("zero-shot, refitted", ORANGE),
-    "finetuned": ("fine-tuned", BLUE),
-    "trained": ("from scratch", BLUE),
-}
-"""Words and color of each variant of the model."""
+COLORS = {"foundation": ORANGE, "refitted": ORANGE, "finetuned": BLUE, "trained": GREEN}
+"""Of each variant of the model."""
 
 
 def plain_logarithm(axis: Axis) -> None:

@@ -1,18 +1,16 @@
 """What the report takes from a run's directory."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from forgefield.config.yaml import read_yaml
-from forgefield.data.store import Store
 from forgefield.errors import UserError
-from forgefield.evaluation.metrics_file import SplitErrors, read_splits
+from forgefield.evaluation.metrics_file import SplitErrors, read_splits, shown_split
 from forgefield.files import read_json
+from forgefield.report.faults import Faults
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,8 @@ class Run:
 
     @property
     def split(self) -> str:
-        """The split whose points are shown: test where there is one."""
-        return "test" if "test" in self.splits else next(iter(self.splits))
+        """The split whose points are shown."""
+        return shown_split(self.splits)
 
     @property
     def variants(self) -> list[str]:
@@ -49,40 +47,23 @@ class Run:
     def predictions(self) -> Path:
         return self.path / f"predictions_{self.split}.h5"
 
-    def sources(self) -> dict[str, str]:
-        """The files that the data were converted from, and their sha256, as far as that is known."""
-        with self._store() as store:
-            attributes = store.attributes if store else {}
-        if not attributes.keys() >= {"source", "source_sha256", "source_first_frame"}:
-            return {}
-        return dict(zip(*(json.loads(attributes[key]) for key in ("source", "source_sha256")), strict=True))
 
-    def _store(self) -> AbstractContextManager[Store | None]:
-        """The converted data, of a run file beneath the run, of the workflow beside all runs."""
-        own, shared = self.path / "data", self.path.parent.parent / "datasets" / str(self.config.get("dataset"))
-        found = [path for path in (own / f"{self.split}.h5", shared / f"{self.split}.h5") if path.exists()]
-        return Store(found[0]) if found else nullcontext()
-
-
-def read_runs(paths: Sequence[Path], *, leave_out: bool = False) -> list[Run]:
-    """The runs in some directories.
+def read_runs(paths: Sequence[Path], faults: Faults | None = None) -> list[Run]:
+    """The runs in some directories, each with ``metrics.json``.
 
     Args:
-        paths: the directories, each with ``metrics.json`` and predictions.
-        leave_out: say of a damaged run that it is left out, instead of ending.
+        paths: the directories.
+        faults: what becomes of a run that is not evaluated or damaged; by default it is an error.
 
     Raises:
-        UserError: there is none, or one has not been evaluated or is damaged.
+        UserError: there is none, or one has a fault that is not tolerated.
     """
     names = [path.resolve().name for path in paths]
-    runs = []
+    faults, runs = faults or Faults(), []
     for path, name in zip(paths, names, strict=True):
-        try:
-            runs.append(_read(path, name if names.count(name) == 1 else str(path)))
-        except UserError as error:
-            if not leave_out:
-                raise
-            print(f"warning: left out: {error}", file=sys.stderr)
+        name = name if names.count(name) == 1 else str(path)
+        with faults.leaving_out(f"run {name}"):
+            runs.append(_read(path, name))
     if not runs:
         raise UserError("results/runs holds no evaluated run; name the directory of one, or evaluate one first")
     return runs
@@ -92,7 +73,7 @@ def _read(path: Path, name: str) -> Run:
     if not (path / "metrics.json").exists():
         raise UserError(f"{path}: no metrics.json; evaluate the run first with `forgefield evaluate`")
     config, provenance = path / "config.yaml", path / "provenance.json"
-    run = Run(
+    return Run(
         name=name,
         path=path,
         config=read_yaml(config) if config.exists() else {},
@@ -100,9 +81,6 @@ def _read(path: Path, name: str) -> Run:
         provenance=read_json(provenance) if provenance.exists() else {},
         pictures=sorted(path.glob("*.png")),
     )
-    if not run.predictions.exists():
-        raise UserError(f"{run.predictions}: no such file; evaluate the run again with `forgefield evaluate`")
-    return run
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

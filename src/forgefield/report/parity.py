@@ -22,8 +22,8 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from forgefield.evaluation.metrics_file import VARIANTS
 from forgefield.evaluation.parity_values import QUANTITIES, Quantity
-from forgefield.evaluation.summary import VARIANTS
 from forgefield.report.shown import COLUMNS, Shown
 
 BLUE, ORANGE = "#0072B2", "#D55E00"  # told apart by color-blind readers (Okabe and Ito)

@@ -9,11 +9,11 @@ from forgefield.data.places import Places
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues, Quantity
 from forgefield.evaluation.predictions import read_sources
 from forgefield.report.collect import Run
+from forgefield.report.faults import Faults
 from forgefield.report.points import Points, choose_points
 from forgefield.report.structures import Structures, read_structures
 
 COLUMNS = {"structure": np.uint32, "place": np.uint32, "element": np.uint8}
-POINTS = 100_000  # of all plots together: the page stays below 5 MB
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,16 @@ class Shown:
         return f"{self.run.name}: {part} {self.points.total:,} values of the {self.run.split} set"
 
 
-def choose_shown(runs: Sequence[Run]) -> list[Shown]:
-    """The points of all runs: each run has the same number, and what one quantity does not need, the next may have."""
-    return [shown for run in runs for shown in _of_run(run, POINTS // len(runs))]
+def choose_shown(runs: Sequence[Run], most: int, faults: Faults) -> list[Shown]:
+    """At most ``most`` points of all runs: as many of each, and what one quantity does not need, the next may have.
+
+    A run whose predictions are damaged has none, where ``faults`` tolerate it.
+    """
+    shown = []
+    for run in runs:
+        with faults.leaving_out(f"predictions of {run.name}"):
+            shown += _of_run(run, most // len(runs))
+    return shown
 
 
 def _of_run(run: Run, most: int) -> list[Shown]:

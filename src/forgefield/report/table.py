@@ -5,7 +5,8 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, DataTable, NumberFormatter, StringFormatter, TableColumn
 
-from forgefield.evaluation.summary import COLUMNS, VARIANTS
+from forgefield.evaluation.metrics_file import VARIANTS
+from forgefield.evaluation.summary import COLUMNS
 from forgefield.report.collect import Run
 
 TEXTS = {"run": 190, "model": 135, "split": 50}  # widths
@@ -49,7 +50,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
                     "split": split,
                     **_errors(errors),
                     "epochs": trained.get("epochs") if is_result else None,
-                    "minutes": trained["seconds"] / 60 if is_result and trained else None,
+                    "minutes": trained["seconds"] / 60 if is_result and "seconds" in trained else None,
                 }
 
 

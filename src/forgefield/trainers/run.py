@@ -110,7 +110,8 @@ def train_run(
                 trainer.train(config.training.epochs, stop)
             if processes.index == 0:
                 save_potential(_trained(potential, trainer), output / "model")
-                write_json(output / "provenance.json", _provenance(config, trainer, origin))
+                hashes = _hashes_of_sources(data, potential) | _hashes(origin)
+                write_json(output / "provenance.json", _provenance(config, trainer, hashes))
         except OSError as error:
             if error.filename is None and error.errno not in DISK_ERRORS:  # such as a lost connection
                 raise
@@ -164,11 +165,27 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
     return replace(potential, **arrays, pretrained=True, source=source)
 
 
-def _provenance(config: RunConfig, trainer: EpochTrainer, origin: dict[str, Any]) -> dict[str, Any]:
+def _hashes(origin: dict[str, Any]) -> dict[str, str]:
+    """The sha256 of the files that training read."""
+    return {name: value for name, value in origin.items() if name == "statistics" or "/" in name}
+
+
+def _hashes_of_sources(data: Path, potential: Potential) -> dict[str, str]:
+    """The sha256 of the user's own files that these were made from, by their names."""
+    source = potential.source
+    found = {source["name"]: source["sha256"]} if source.keys() >= {"name", "sha256"} else {}
+    for path in (data / f"{split}.h5" for split in ("train", "valid", "test")):
+        if path.exists():
+            with Store(path) as store:
+                found |= store.source_hashes
+    return found
+
+
+def _provenance(config: RunConfig, trainer: EpochTrainer, hashes: dict[str, str]) -> dict[str, Any]:
     """By what, from what and in which time a run was trained."""
     rows = trainer.history
     return provenance(config.backend) | {
-        "sha256": {name: value for name, value in origin.items() if name == "statistics" or "/" in name},
+        "sha256": hashes,
         "trained": {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "epochs": len(rows),

@@ -98,6 +98,13 @@ class Store:
         paths, first = (json.loads(self.attributes[key]) for key in ("source", "source_first_frame"))
         return Places([*zip(paths, first, strict=True)])
 
+    @property
+    def source_hashes(self) -> dict[str, str]:
+        """The files that the store was made from, and their sha256, as far as it tells."""
+        if not self.attributes.keys() >= {"source", "source_sha256"}:
+            return {}
+        return dict(zip(*(json.loads(self.attributes[key]) for key in ("source", "source_sha256")), strict=True))
+
     @cached_property
     def elements(self) -> tuple[int, ...]:
         """Atomic numbers that occur, in ascending order; the first use reads ``species`` of the whole file."""
