@@ -187,7 +187,8 @@ def test_virials_are_stored_for_all_parts_where_some_frame_has_one(source, outpu
 def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsys):
     path = shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz"
     with pytest.raises(
-        UserError, match=r"kcal.xyz: energies .* 23.2 times .* 26.3 eV/Å.*; if they are right, set datasets.water.tr"
+        UserError,
+        match=r"kcal.xyz: energies .* 23.2 times .* kcal/mol fits.*; if the numbers are right, set datasets.water.tr",
     ):
         convert(path, output)
     assert not any(output.parent.iterdir())
@@ -195,6 +196,19 @@ def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsy
     (warning,) = report["warnings"]
     assert "23.2 times" in warning
     assert capsys.readouterr().err == f"warning: dataset water: {warning}\n"
+
+
+def test_a_small_file_in_another_unit_is_found_beside_a_large_one(source, tmp_path, output, frames):
+    wrong = [atoms.copy() for atoms in frames[3:]] * 2
+    for atoms in wrong:
+        atoms.arrays["dft_forces"] = atoms.arrays["dft_forces"] * 23.06
+    ase.io.write(tmp_path / "b.xyz", wrong)
+    ase.io.write(source, frames * 5)
+    config = DatasetConfig(source=[str(source), str(tmp_path / "b.xyz")])
+    with pytest.raises(
+        UserError, match=r"^datasets.water: \S*b.xyz: energies look too large for eV: the forces' RMS is"
+    ):
+        convert_dataset("water", config, output)
 
 
 def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(shared_data, output):

@@ -124,8 +124,8 @@ class DatasetConfig(Section):
     """Units of the source."""
 
     trust_units: bool = False
-    """Convert although the numbers contradict the units: energies that do not fit the forces, or are beyond those of
-    all electrons. Otherwise that ends the conversion, with the evidence."""
+    """Convert although the numbers contradict the units: energies that do not fit the forces, or energies, forces or
+    lengths of a size that they cannot have. Otherwise that ends the conversion, with the evidence."""
 
     keys: Keys = Keys()
     """Names of the labels in the source."""

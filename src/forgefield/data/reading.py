@@ -8,13 +8,13 @@ from typing import NoReturn
 import numpy as np
 from ase.data import chemical_symbols
 
-from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
 from forgefield.data.digest import LABELS, Digest, Structures, digest
 from forgefield.data.duplicates import Fingerprints
+from forgefield.data.evidence import Evidence
 from forgefield.data.progress import ConversionProgress
 from forgefield.data.sources import RejectedFrame, Source
-from forgefield.data.spool import Spool, unpack
+from forgefield.data.spool import Spool
 from forgefield.errors import UserError
 
 REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
@@ -59,7 +59,6 @@ class Reading:
         labels: how many structures have an energy, forces, a virial.
         has: by label, for each usable structure whether it has it.
         elements: atomic numbers that occur.
-        consistency: whether energies fit the forces.
         fingerprints: of the usable structures.
 
     Raises:
@@ -71,11 +70,13 @@ class Reading:
         self.rejected = Rejected()
         self._has = {label: bytearray() for label in LABELS}
         self._sizes, self._indices, self._is_there = array("q"), array("q"), np.zeros(len(chemical_symbols), bool)
-        self.consistency, self.fingerprints, self._magnitudes = Consistency(), Fingerprints(), Magnitudes()
+        self.fingerprints, self._evidence, self._files_ended = Fingerprints(), Evidence(), 0
         for block in _watched(source):
+            self._end_files()
             self.rejected.add(block.rejected)
             if block.structures:
                 self._take(block.structures)
+        self._end_files()
         if not self._sizes:
             reasons = ", ".join(sorted(self.rejected.reasons))
             raise UserError(f"{source.name}: no usable frame: all {self.rejected.count} are left out ({reasons})")
@@ -83,24 +84,27 @@ class Reading:
         self.labels = {label: int(there.sum()) for label, there in self.has.items()}
         self.sizes, self.indices = np.frombuffer(self._sizes, np.int64), np.frombuffer(self._indices, np.int64)
         self.elements = np.flatnonzero(self._is_there)
-        contradictions = self._magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
-        if contradictions and not trust_units:
-            raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
-        self.warnings = source.warnings + contradictions + self._magnitudes.warnings() + self._label_warnings()
+        self._evidence.end(source.name, source.files[-1]["units"])
+        if (contradictions := self._evidence.contradictions) and not trust_units:
+            raise UserError(f"{'; '.join(contradictions)}; if the numbers are right, set trust_units: true")
+        self.warnings = source.warnings + contradictions + self._evidence.warnings + self._label_warnings()
+
+    @property
+    def consistency(self) -> Consistency:
+        """Whether energies fit the forces."""
+        return self._evidence.consistency
+
+    def _end_files(self) -> None:
+        """Judge the files that have been read to their end since the last block."""
+        for file in self.source.files[self._files_ended :]:
+            self._evidence.end_file(file["path"], file["units"], file["first_frame"] + file["frames"])
+        self._files_ended = len(self.source.files)
 
     def _take(self, found: Structures) -> None:
         """Put the structures of a block to those before it."""
         self.spool.append(found.records, found.lengths)
-        self._magnitudes.take(found.energy_ratios, found.force_rms)
         self.fingerprints.add(found.hashes)
-        wanted = self.consistency.wants(found.indices)
-        if self._magnitudes.wants_sample:
-            wanted[:] = True
-        ends = np.cumsum(found.lengths)
-        for i in np.flatnonzero(wanted):
-            structure = unpack(found.records[ends[i] - found.lengths[i] : ends[i]])
-            self._magnitudes.sample(structure)
-            self.consistency.add(structure)
+        self._evidence.take(found)
         self._sizes.frombytes(found.sizes.tobytes())
         self._indices.frombytes(found.indices.tobytes())
         self._is_there[found.elements] = True
