@@ -189,12 +189,17 @@ def test_units_of_the_config(frames, read, tmp_path):
     np.testing.assert_allclose(crystal.virial, -stress * frames[1].get_volume() * bohr**3, rtol=1e-6, atol=1e-6)
 
 
-def test_stress_on_a_molecule_is_left_out_and_said(frames, read, tmp_path):
+def test_stress_without_a_volume_is_left_out_and_said(frames, read, tmp_path):
+    """On a molecule, and on a slab without a third cell vector."""
     frames[0].calc.results["stress"] = np.zeros(6)
-    ase.io.write(tmp_path / "a.traj", frames)
-    (molecule, _), source = read(tmp_path / "a.traj")
-    assert molecule.virial is None
-    assert source.warnings == ["stress ignored on 1 frames that are not periodic"]
+    slab = frames[1].copy()
+    slab.pbc, slab.cell[2] = (True, True, False), 0
+    slab.calc = SinglePointCalculator(slab, **frames[1].calc.results)
+    ase.io.write(tmp_path / "a.traj", [*frames, slab])
+    (molecule, crystal, slab), source = read(tmp_path / "a.traj")
+    assert molecule.virial is None is slab.virial
+    assert crystal.virial is not None
+    assert source.warnings == ["stress ignored on 2 frames that are not periodic or without volume"]
 
 
 def test_frames_that_cannot_be_trained_on_are_rejected_with_a_reason(frames, read, tmp_path):

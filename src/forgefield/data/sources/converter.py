@@ -9,6 +9,7 @@ import numpy as np
 from ase.stress import voigt_6_to_full_3x3_stress
 
 from forgefield.config.dataset import DatasetConfig
+from forgefield.data.neighbors import FLAT
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
 from forgefield.data.sources.groups import GroupNames
 from forgefield.data.sources.labels import LabelKeys
@@ -117,12 +118,13 @@ class Converter:
         tensor = label_array(labels.get(label), where, label, [(3, 3), (9,), (6,)])
         if tensor is None:
             return None
-        if not pbc.any():
+        volume = abs(np.linalg.det(cell))
+        if not pbc.any() or volume < FLAT:  # of a slab whose third cell vector is zero
             self.notes.without_volume += 1
             return None
         full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
         full = self.keys.signs[label] * (full + full.T) / 2
-        return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
+        return full * factors.virial if label == "virial" else -full * factors.stress * volume
 
 
 def reason_to_reject(frame: RawFrame, labels: Mapping[str, Any]) -> str | None:

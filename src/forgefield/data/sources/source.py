@@ -101,7 +101,9 @@ class Source:
         self.weights.check(self.name, self.keys.seen)
         self.warnings += self.isolated.warnings()
         if self._without_volume:
-            self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
+            self.warnings.append(
+                f"stress ignored on {self._without_volume} frames that are not periodic or without volume"
+            )
 
     def _pieces(self, work: Work, form: Format) -> Iterator[Done]:
         """What is made of the pieces of a file, in order and the same by any number of processes."""
