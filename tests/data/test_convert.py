@@ -283,7 +283,7 @@ def test_missing_and_empty_files(tmp_path, output):
 
 
 def test_nothing_but_isolated_atoms(shared_data, output):
-    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(isolated atom\)"):
+    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(4 isolated atom\)"):
         convert(shared_data / "molecules/3bpa_iso_atoms.xyz", output)
 
 
@@ -402,9 +402,25 @@ def test_a_file_without_a_label_that_other_files_have_is_named_whole(tmp_path, o
         atoms.info["etot"] = atoms.info.pop("dft_energy")
     ase.io.write(tmp_path / "b.xyz", frames[9:])
     config = DatasetConfig(source=[str(tmp_path / "a.xyz"), str(tmp_path / "b.xyz")], keys={"energy": "dft_energy"})
-    expected = r"b.xyz: no frame in it has energy, as other files have by the key dft_energy; .* Keys not read: etot"
+    expected = r"b.xyz: no frame in it has energy, as other files have by the key dft_energy. Keys not read: etot"
     with pytest.raises(UserError, match=expected):
         convert_dataset("water", config, output, complete=True)
+    warnings = convert_dataset("water", config, output)["warnings"]
+    assert warnings[0] == "11 of 17 frames have no energy"
+    assert expected in warnings[1]
+
+
+def test_a_file_of_which_no_frame_has_a_label_is_refused_with_the_keys_there(tmp_path, output, frames):
+    for name in "ac":
+        ase.io.write(tmp_path / f"{name}.xyz", frames)
+    for atoms in frames:
+        atoms.info["xtb_energy"] = atoms.info.pop("dft_energy")
+        atoms.arrays.pop("dft_forces", None)
+    ase.io.write(tmp_path / "b.xyz", frames)
+    config = DatasetConfig(source=str(tmp_path / "*.xyz"), keys={"energy": "dft_energy"})
+    expected = r"b.xyz: no frame in it has a label: others have dft_energy, dft_forces, this file has xtb_energy; give"
+    with pytest.raises(UserError, match=expected):
+        convert_dataset("water", config, output)
 
 
 def test_keys_in_messages_are_those_of_the_configuration(tmp_path, output, frames):

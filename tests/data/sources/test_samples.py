@@ -117,7 +117,7 @@ def test_no_sample_is_forgotten(shared_data):
 
 def test_isolated_atoms_alone_are_no_dataset(shared_data, tmp_path):
     config = DatasetConfig(source=str(shared_data / "molecules/3bpa_iso_atoms.xyz"))
-    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(isolated atom\)"):
+    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(4 isolated atom\)"):
         convert_dataset("atoms", config, tmp_path / "out")
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 from ase.io.extxyz import read_xyz
 
 from forgefield.data.sources.ase_files import raw_frame, unreadable, warning_texts
-from forgefield.data.sources.extxyz_frames import read_frame
+from forgefield.data.sources.extxyz_frames import read_frame, with_nine_numbers
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.errors import UserError
 
@@ -100,7 +100,7 @@ def parse_chunk(chunk: Chunk, path: Path, remedy: str) -> Parsed:
         warnings.simplefilter("always")
         try:
             for frame in chunk.frames:
-                if usual := read_frame(frame):
+                if usual := read_frame(frame) or read_frame(frame := with_nine_numbers(frame)):
                     frames.append(usual)
                 else:
                     text = StringIO(frame.decode(), newline=None)

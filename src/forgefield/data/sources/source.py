@@ -34,8 +34,8 @@ class Source:
 
     Attributes:
         part_read: how much of the files has been read, from 0 to 1.
-        files: for each file read so far its path, format, units, the number of its first frame in the whole source, and
-            how many there are.
+        files: for each file read so far its path, format, units, the number of its first frame in the whole source,
+            how many there are, and the keys of those without labels.
         keys, weights: which key holds which label and weight, complete once the frames are used up.
         groups: which structures belong together in its split.
         isolated: energies of isolated atoms, which are among the rejected frames.
@@ -56,7 +56,7 @@ class Source:
         self.part_read = 0.0
         self._sizes = [size_of(path) for path in paths]
         self._options = ReadOptions(self.keys.may_hold, self.warnings, progress=self._progress)
-        self._without_volume = 0
+        self._without_volume, self._unlabelled = 0, set[str]()
 
     @property
     def name(self) -> str:
@@ -95,7 +95,9 @@ class Source:
                     raise UserError(
                         f"{name}: no frames in it (read as {form.name}); set `format` if it is of another one"
                     )
-            self.files.append(entry | {"first_frame": first, "frames": index - first})
+            count = {"first_frame": first, "frames": index - first, "unlabelled": sorted(self._unlabelled)}
+            self.files.append(entry | count)
+            self._unlabelled.clear()
             self._progress(0.0)
         self.keys.check(self.name)
         self.weights.check(self.name, self.keys.seen)
@@ -133,6 +135,7 @@ class Source:
         for number, energy in notes.isolated:
             self.isolated.add(number, energy)
         self._without_volume += notes.without_volume
+        self._unlabelled |= notes.unlabelled
 
     def _progress(self, part: float) -> None:
         """Take how much of the file that follows those read whole has been read."""
