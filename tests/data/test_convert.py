@@ -243,7 +243,13 @@ def one_point(frames):
     frames[4].positions[1] = frames[4].positions[0]
 
 
+def no_weights(frames):
+    for atoms in frames:
+        atoms.info["config_weight"] = 0.0
+
+
 BAD_FRAMES = {
+    "all weights 0": (no_weights, {}, r"train: all weights of its frames are 0 \(keys config_weight\)"),
     "NaN force": (nan_forces, {}, r"a.xyz, frame 17: forces NaN or infinite at atom 1"),
     "infinite energy": (infinite_energy, {}, r"a.xyz, frame 18: energy NaN or infinite"),
     "two atoms on one point": (one_point, {}, r"a.xyz, frame 4: atoms 0 and 1 are on one point"),
@@ -382,7 +388,10 @@ def test_isolated_atoms_become_energies_of_elements(source, output, frames):
     ase.io.write(source, frames)
     report = convert(source, output)
     assert report["isolated_atoms"] == {"unit": "eV", "energies": {"H": -1.5, "O": -9.5}}
-    assert report["warnings"] == ["isolated atoms with several energies: O; the lowest is taken"]
+    assert report["warnings"] == [
+        "isolated atoms with several energies: O; the lowest is taken",
+        "isolated atoms with energies that are NaN or infinite: C; they are not used",
+    ]
     with Store(output / "train.h5") as store:
         assert json.loads(store.attributes["isolated_atoms"]) == report["isolated_atoms"]
 

@@ -40,6 +40,10 @@ def test_plausible_magnitudes(ethanol):
     assert warnings_of(ethanol) == []
 
 
+def test_forces_of_zero(ethanol):
+    assert "all forces of most structures are 0" in warnings_of(replace(ethanol, forces=np.zeros((9, 3))))[0]
+
+
 def test_energies_in_kcal_read_as_ev(ethanol):
     wrong = replace(ethanol, energy=ethanol.energy * KCAL, forces=ethanol.forces * KCAL)
     (warning,) = warnings_of(wrong)

@@ -93,8 +93,13 @@ class Magnitudes:
         return [text for text in (energies, self.lengths.contradiction(units.length)) if text]
 
     def warnings(self, units: Units | None = None) -> list[str]:
-        """One line for lengths that look as if read in a wrong unit, but could be true."""
-        return [text for text in (self.lengths.warning((units or Units()).length),) if text]
+        """One line for lengths that look as if read in a wrong unit, and one for forces of 0; both could be true."""
+        zero = (
+            "all forces of most structures are 0; are they unknown? Leave them out then"
+            if self.force_rms == 0
+            else None
+        )
+        return [text for text in (self.lengths.warning((units or Units()).length), zero) if text]
 
     def _energies_too_small(self, units: Units) -> str | None:
         """Total energies that are those of all electrons in another unit, where forces are too small, too."""

@@ -152,3 +152,11 @@ def test_tensors_of_six_numbers(tmp_path, read, label, text):
     (structure,), _ = read(tmp_path / "a.xyz")
     expected = np.array([[1.0, 6, 5], [6, 2, 4], [5, 4, 3]]) * (-8 if label == "stress" else 1)
     np.testing.assert_allclose(structure.virial, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["a.dat", "a.out", "a"])
+def test_files_of_any_name_also_with_a_byte_order_mark(tmp_path, read, name):
+    text = "2\nProperties=species:S:1:pos:R:3 energy=-3.0\nH 0 0 0\nH 0 0 0.8\n"
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    (structure,), source = read(tmp_path / name)
+    assert (structure.energy, source.files[0]["format"]) == (-3.0, "extxyz")

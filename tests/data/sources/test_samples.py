@@ -61,7 +61,8 @@ REFUSED = {
     ),
     "qm_outputs/vasp_Ti_aimd_nwrite0_OUTCAR": (
         {},
-        r"nwrite0_OUTCAR, frame 0: ASE cannot read it as vasp-out: Did not find .*; give the run's vasprun.xml instead",
+        r"nwrite0_OUTCAR, frame 0: ASE cannot read it as vasp-out: Did not find .* parse; give the run's vasprun.xml "
+        "instead, or set `format: dpdata:vasp/outcar`",
     ),
     "models/mace_spice2022.model": ({}, r"mace_spice2022\.model: of a format that ASE does not know; set `format`"),
 }

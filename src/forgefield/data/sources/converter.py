@@ -1,6 +1,7 @@
 """From frames in a file's units to structures in eV and Å."""
 
 import copy
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,7 +59,7 @@ class Converter:
         """One that knows the same keys of labels, for the frames that follow."""
         other = copy.copy(self)
         other.keys, other.weights, other.notes = copy.deepcopy(self.keys), copy.copy(self.weights), Notes()
-        other.weights.found = {}
+        other.weights.found, other.weights.missing = {}, Counter()
         return other
 
     def agrees(self, before: "Converter", after: "Converter") -> bool:
@@ -73,6 +74,7 @@ class Converter:
         if not after.keys.seen <= self.keys.seen:
             self.keys.adopt(after.keys)
         self.weights.found |= after.weights.found
+        self.weights.missing = self.weights.missing + after.weights.missing
 
     def __call__(self, frame: RawFrame, file: str, number: int, index: int, factors: Factors) -> Item:
         """A frame's structure, or why there is none.

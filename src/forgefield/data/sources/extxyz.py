@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from ase.io.extxyz import read_xyz
 
-from forgefield.data.sources.ase_files import raw_frame, unreadable, warning_texts
+from forgefield.data.sources.ase_files import BOM, raw_frame, unreadable, warning_texts
 from forgefield.data.sources.extxyz_frames import read_frame, with_nine_numbers
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.errors import UserError
@@ -74,7 +74,7 @@ def cut(file: BinaryIO) -> Iterator[Chunk]:
 
 def _frames(file: BinaryIO) -> Iterator[bytes]:
     """Each frame's text, without blank lines between them; where no frame begins, that line is the last."""
-    line = file.readline()
+    line = file.readline().removeprefix(BOM)
     while line:
         if not line.strip():
             line = file.readline()

@@ -83,7 +83,7 @@ class Source:
         for path in self._paths:
             first, entry = index, None
             for name, plain in plain_files(path):
-                form, units = self._opened(name, plain)
+                form, units = self._opened(name, plain, name != str(path))
                 if entry not in (None, entry := {"path": str(path), "format": form.name, "units": units}):
                     raise UserError(f"{name}: of another format or in other units than the files before; unpack {path}")
                 work = Work(name, plain, index, units.factors(Units()), self._options.remedy, make)
@@ -101,7 +101,7 @@ class Source:
             self._progress(0.0)
         self.keys.check(self.name)
         self.weights.check(self.name, self.keys.seen)
-        self.warnings += self.isolated.warnings()
+        self.warnings += self.isolated.warnings() + self.weights.warnings()
         if self._without_volume:
             self.warnings.append(
                 f"stress ignored on {self._without_volume} frames that are not periodic or without volume"
@@ -142,9 +142,10 @@ class Source:
         done = sum(self._sizes[: len(self.files)]) + part * self._sizes[min(len(self.files), len(self._sizes) - 1)]
         self.part_read = min(1.0, done / sum(self._sizes))
 
-    def _opened(self, name: str, plain: Path) -> tuple[Format, Units]:
-        """Format and units of a file that messages call ``name``."""
-        with named_as(plain, name, self._options):
+    def _opened(self, name: str, plain: Path, is_member: bool) -> tuple[Format, Units]:
+        """Format and units of a file that messages call ``name``; of an archive or not."""
+        way_out = ", or unpack the archive and name the files to read" if is_member else ""
+        with named_as(plain, name, self._options, way_out):
             form = find_format(plain, self._config.format, self._options)
             stated = form.stated(plain, self._options)
             return form, units_of_file(plain, self._config.units, stated, Units() if form.assumed else None)
