@@ -61,7 +61,7 @@ class Reading:
         self.elements = np.flatnonzero(self._is_there)
         self._evidence.end(source.name, source.files[-1]["units"])
         if (contradictions := self._evidence.contradictions) and not trust_units:
-            several = "units hold for all files, so convert this one first; " if len(source.files) > 1 else ""
+            several = "units hold for all files, so write those in others anew first; " if len(source.files) > 1 else ""
             raise UserError(f"{'; '.join(contradictions)}; {several}if the numbers are right, set trust_units: true")
         self.warnings = source.warnings + self.rejected.warnings + contradictions + self._evidence.warnings
         self.warnings += self._label_warnings()
