@@ -82,6 +82,19 @@ def test_frames_without_a_label_are_left_to_the_workflow(forgefield, tmp_path):
     assert "output_path" not in yaml.safe_load(output)
 
 
+def test_forces_of_another_name_are_asked_for(forgefield, tmp_path):
+    frames = [ase.Atoms("OH", [[0, 0, 0], [0, 0, 1 + 0.01 * i]], info={"energy": -9.0}) for i in range(20)]
+    for atoms in frames:
+        atoms.arrays["grad"] = atoms.positions - 1.0
+    ase.io.write(tmp_path / "some.extxyz", frames)
+    code, output, error = forgefield("init", "some.extxyz")
+    assert (code, output) == (2, "")
+    assert error.startswith(
+        "error: some.extxyz: no forces found; is it grad? Write a run file by hand that names it, such"
+    )
+    assert "`keys: {forces: grad}`, with a minus" in error
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -62,6 +62,8 @@ def test_neither_count_nor_fraction(mistake, share):
         ),
         ("source={url: 'http://a.org/b', sha: 0}", "source: sha: unknown key; did you mean sha256?"),
         ("source={url: 'http://a.org/b', sha256: 0f}", "source: sha256: expected 64 hexadecimal digits, found '0f'"),
+        ("split.seed=3", "split: seed is for methods random and group, but method is blocks; remove seed"),
+        ("keys={energy: -energy}", "keys.energy: '-energy' would turn the sign of energies"),
         ("keys={stress: a, virial: b}", "keys: stress and virial are both given"),
         ("units.energy=kcal/mole", "units.energy: unknown energy unit 'kcal/mole'; did you mean 'kcal/mol'?"),
         ("units.energy=1", "units.energy: expected text, found 1"),

@@ -187,7 +187,8 @@ def test_virials_are_stored_for_all_parts_where_some_frame_has_one(source, outpu
 def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsys):
     path = shared_data / "molecules/ethanol_ccsdt_reduced_100_kcal.xyz"
     with pytest.raises(
-        UserError, match=r"kcal.xyz: energies .* 23.2 times .* 26.3 eV/Å.*; if they are right, set datasets.water.tr"
+        UserError,
+        match=r"kcal.xyz: energies .* 23.2 times .* kcal/mol fits.*; if the numbers are right, set datasets.water.tr",
     ):
         convert(path, output)
     assert not any(output.parent.iterdir())
@@ -195,6 +196,19 @@ def test_kcal_read_as_ev_is_refused_with_the_evidence(shared_data, output, capsy
     (warning,) = report["warnings"]
     assert "23.2 times" in warning
     assert capsys.readouterr().err == f"warning: dataset water: {warning}\n"
+
+
+def test_a_small_file_in_another_unit_is_found_beside_a_large_one(source, tmp_path, output, frames):
+    wrong = [atoms.copy() for atoms in frames[3:]] * 2
+    for atoms in wrong:
+        atoms.arrays["dft_forces"] = atoms.arrays["dft_forces"] * 23.06
+    ase.io.write(tmp_path / "b.xyz", wrong)
+    ase.io.write(source, frames * 5)
+    config = DatasetConfig(source=[str(source), str(tmp_path / "b.xyz")])
+    with pytest.raises(
+        UserError, match=r"^datasets.water: \S*b.xyz: energies look too large for eV: the forces' RMS is"
+    ):
+        convert_dataset("water", config, output)
 
 
 def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(shared_data, output):
@@ -229,7 +243,13 @@ def one_point(frames):
     frames[4].positions[1] = frames[4].positions[0]
 
 
+def no_weights(frames):
+    for atoms in frames:
+        atoms.info["config_weight"] = 0.0
+
+
 BAD_FRAMES = {
+    "all weights 0": (no_weights, {}, r"train: all weights of its frames are 0 \(keys config_weight\)"),
     "NaN force": (nan_forces, {}, r"a.xyz, frame 17: forces NaN or infinite at atom 1"),
     "infinite energy": (infinite_energy, {}, r"a.xyz, frame 18: energy NaN or infinite"),
     "two atoms on one point": (one_point, {}, r"a.xyz, frame 4: atoms 0 and 1 are on one point"),
@@ -269,7 +289,7 @@ def test_missing_and_empty_files(tmp_path, output):
 
 
 def test_nothing_but_isolated_atoms(shared_data, output):
-    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(isolated atom\)"):
+    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(4 isolated atom\)"):
         convert(shared_data / "molecules/3bpa_iso_atoms.xyz", output)
 
 
@@ -368,7 +388,10 @@ def test_isolated_atoms_become_energies_of_elements(source, output, frames):
     ase.io.write(source, frames)
     report = convert(source, output)
     assert report["isolated_atoms"] == {"unit": "eV", "energies": {"H": -1.5, "O": -9.5}}
-    assert report["warnings"] == ["isolated atoms with several energies: O; the lowest is taken"]
+    assert report["warnings"] == [
+        "isolated atoms with several energies: O; the lowest is taken",
+        "isolated atoms with energies that are NaN or infinite: C; they are not used",
+    ]
     with Store(output / "train.h5") as store:
         assert json.loads(store.attributes["isolated_atoms"]) == report["isolated_atoms"]
 
@@ -388,9 +411,25 @@ def test_a_file_without_a_label_that_other_files_have_is_named_whole(tmp_path, o
         atoms.info["etot"] = atoms.info.pop("dft_energy")
     ase.io.write(tmp_path / "b.xyz", frames[9:])
     config = DatasetConfig(source=[str(tmp_path / "a.xyz"), str(tmp_path / "b.xyz")], keys={"energy": "dft_energy"})
-    expected = r"b.xyz: no frame in it has energy, as other files have by the key dft_energy; .* Keys not read: etot"
+    expected = r"b.xyz: no frame in it has energy, as other files have by the key dft_energy. Keys not read: etot"
     with pytest.raises(UserError, match=expected):
         convert_dataset("water", config, output, complete=True)
+    warnings = convert_dataset("water", config, output)["warnings"]
+    assert warnings[0] == "11 of 17 frames have no energy"
+    assert expected in warnings[1]
+
+
+def test_a_file_of_which_no_frame_has_a_label_is_refused_with_the_keys_there(tmp_path, output, frames):
+    for name in "ac":
+        ase.io.write(tmp_path / f"{name}.xyz", frames)
+    for atoms in frames:
+        atoms.info["xtb_energy"] = atoms.info.pop("dft_energy")
+        atoms.arrays.pop("dft_forces", None)
+    ase.io.write(tmp_path / "b.xyz", frames)
+    config = DatasetConfig(source=str(tmp_path / "*.xyz"), keys={"energy": "dft_energy"})
+    expected = r"b.xyz: no frame in it has a label: others have dft_energy, dft_forces, this file has xtb_energy; give"
+    with pytest.raises(UserError, match=expected):
+        convert_dataset("water", config, output)
 
 
 def test_keys_in_messages_are_those_of_the_configuration(tmp_path, output, frames):

@@ -17,7 +17,7 @@ def frames_in(units):
     """Ten crystals, as they should be read and as a file has them; their energies are those of all electrons."""
     random, factors, meant, written = np.random.default_rng(0), Units().factors(units), [], []
     for _ in range(10):
-        atoms = ase.Atoms("OCaO", np.eye(3) + random.normal(0, 0.1, (3, 3)), cell=np.eye(3) * 5 + 0.3, pbc=True)
+        atoms = ase.Atoms("OCaO", 1.7 * np.eye(3) + random.normal(0, 0.1, (3, 3)), cell=np.eye(3) * 6 + 0.3, pbc=True)
         results = {"energy": -22000 + random.normal(), "forces": random.normal(size=(3, 3)), "stress": np.eye(3) * 0.01}
         meant.append((atoms, results))
         other = atoms.copy()

@@ -54,10 +54,9 @@ def convert(
     directory = output or dataset_directory(name)
     report = convert_dataset(name, entry, directory, jobs=jobs or available_cores())
     parts = ", ".join(f"{report['split'][part]['structures']} {part}" for part in ("train", "valid", "test"))
-    frames = report["frames"]
-    print(
-        f"{directory}: {parts}; of {frames['read']} frames {frames['rejected']} rejected, {frames['in_no_part']} unused"
-    )
+    frames, reasons = report["frames"], ", ".join(f"{n} {reason}" for reason, n in report["rejected_for"].items())
+    rejected = f"{frames['rejected']} rejected{f' ({reasons})' if reasons else ''}"
+    print(f"{directory}: {parts}; of {frames['read']} frames {rejected}, {frames['in_no_part']} unused")
 
 
 def import_model(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema, field_validator, model_validator
 
 from forgefield.config.base import URL, Section, Sha256
 from forgefield.config.messages import first_problem
@@ -40,6 +40,13 @@ class Keys(Section):
 
     virial_weight: str | None = None
     """Name of the weight of its stress or virial: likewise, with `config_virials_weight` or `config_stress_weight`."""
+
+    @field_validator("energy")
+    @classmethod
+    def _energies_have_one_sign(cls, key: str | None) -> str | None:
+        if key and key.startswith("-"):
+            raise ValueError(f"{key!r} would turn the sign of energies, which no program does; remove the minus")
+        return key
 
     @model_validator(mode="after")
     def _one_of_stress_and_virial(self) -> Self:
@@ -124,8 +131,8 @@ class DatasetConfig(Section):
     """Units of the source."""
 
     trust_units: bool = False
-    """Convert although the numbers contradict the units: energies that do not fit the forces, or are beyond those of
-    all electrons. Otherwise that ends the conversion, with the evidence."""
+    """Convert although the numbers contradict the units: energies that do not fit the forces, or energies, forces or
+    lengths of a size that they cannot have. Otherwise that ends the conversion, with the evidence."""
 
     keys: Keys = Keys()
     """Names of the labels in the source."""

@@ -93,6 +93,8 @@ class Split(Section):
                 raise ValueError(f"{key} is for method {method}, but method is {self.method}; remove {key}")
             if not getattr(self, key) and self.method == method and key != "stratify":
                 raise ValueError(f"method {method} needs {key}; add it")
+        if self.seed and self.method not in ("random", "group"):
+            raise ValueError(f"seed is for methods random and group, but method is {self.method}; remove seed")
         total = sum(share for share in self.shares.values() if isinstance(share, float))
         if total > 1 + 1e-9:
             raise ValueError(f"the fractions of train, valid and test add up to {total:g}; expected at most 1")

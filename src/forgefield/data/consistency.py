@@ -17,6 +17,7 @@ NEAR = 0.2  # Å; root mean square displacement between frames that can follow e
 STRAINED = 0.02  # relative change of a cell between such frames, at most
 STRETCH, EVERY = 100, 10  # of a long source, the first hundred frames in every thousand are looked at
 AT_ONCE = 1000  # pairs judged together, so that one file of several is found that is in another unit
+FEWEST = 10  # pairs in a file, below which those of the next file are judged with them
 LEAST_CORRELATION, CHANCE = 0.95, 1e-6  # of a verdict, and the probability that unrelated numbers lead to it
 BEYOND = 1.6  # times 1 or less than 1 over it is a contradiction; the bohr is 0.53 Å, and steep walls give 0.75
 TOLERANCE = 0.1  # relative, in which a unit explains a slope
@@ -65,17 +66,23 @@ class Consistency:
         self._pairs = _Pairs()
         self.found: Slope | None = None
         self.n_atoms = 0
-        self._is_strained = False
+        self._is_strained, self._first = False, 0
 
     def wants(self, indices: np.ndarray) -> np.ndarray:
         """(b,) which of the frames with these numbers (b,) would be looked at."""
-        return (indices // STRETCH % EVERY == 0) & (not self._is_contradiction)
+        return ((indices - self._first) // STRETCH % EVERY == 0) & (not self.is_contradiction)
 
     def add(self, structure: Structure) -> None:
         if not self.wants(np.array(structure.source_index)):
             return
         self._pairs.add(structure)
         if self._pairs.n >= AT_ONCE:
+            self._judge()
+
+    def end_file(self, next_frame: int) -> None:
+        """Judge the pairs of a file, if there are enough; the next one begins with the frame of that number."""
+        self._first = next_frame
+        if self._pairs.n >= FEWEST:
             self._judge()
 
     def contradictions(self, units: Units) -> list[str]:
@@ -85,7 +92,7 @@ class Consistency:
             units: those that the source was read in.
         """
         self._judge()
-        if not self._is_contradiction:
+        if not self.is_contradiction:
             return []
         found = self.found
         fits = " or ".join(explanations(found.slope, units, self.n_atoms)) or "no unit known here"
@@ -98,12 +105,13 @@ class Consistency:
         ]
 
     @property
-    def _is_contradiction(self) -> bool:
+    def is_contradiction(self) -> bool:
+        """Whether one was found so far."""
         return self.found is not None and self.found.is_contradiction
 
     def _judge(self) -> None:
         slope = self._pairs.slope()
-        if slope.is_certain and not self._is_contradiction:
+        if slope.is_certain and not self.is_contradiction:
             self.found, self.n_atoms, self._is_strained = slope, self._pairs.n_atoms, self._pairs.is_strained
         self._pairs = _Pairs()
 

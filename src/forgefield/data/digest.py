@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forgefield.data.checks import magnitudes
 from forgefield.data.duplicates import fingerprints
+from forgefield.data.magnitudes import magnitudes
 from forgefield.data.sources import Block, RejectedFrame
 from forgefield.data.spool import pack
 
@@ -22,7 +22,7 @@ class Structures:
         has: by label, whether each has it, a byte each.
         elements: atomic numbers that occur.
         hashes: a fingerprint of each.
-        energy_ratios, force_rms: for :class:`~forgefield.data.checks.Magnitudes`.
+        energy_ratios, force_rms: for :class:`~forgefield.data.magnitudes.Magnitudes`.
     """
 
     records: bytes

@@ -1,51 +1,23 @@
 """One pass over the frames of a source."""
 
 from array import array
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
 from ase.data import chemical_symbols
 
-from forgefield.data.checks import Magnitudes
 from forgefield.data.consistency import Consistency
 from forgefield.data.digest import LABELS, Digest, Structures, digest
 from forgefield.data.duplicates import Fingerprints
+from forgefield.data.evidence import Evidence
 from forgefield.data.progress import ConversionProgress
-from forgefield.data.sources import RejectedFrame, Source
-from forgefield.data.spool import Spool, unpack
+from forgefield.data.rejected import Rejected
+from forgefield.data.sources import Source
+from forgefield.data.spool import Spool
 from forgefield.errors import UserError
 
 REPAIR = "repair or remove it, or `forgefield convert` the data first, in which what is absent does not count"
-
-LISTED = 100  # frames left out that a report names
-
-
-class Rejected:
-    """The frames left out: how many for which reason, and the first of them.
-
-    Attributes:
-        reasons: how many frames for each.
-        first: for each reason the first frame.
-        listed: the first LISTED frames.
-    """
-
-    def __init__(self) -> None:
-        self.reasons: Counter[str] = Counter()
-        self.first: dict[str, RejectedFrame] = {}
-        self.listed: list[RejectedFrame] = []
-
-    @property
-    def count(self) -> int:
-        return self.reasons.total()
-
-    def add(self, frames: Sequence[RejectedFrame]) -> None:
-        """Take in frames that follow those before."""
-        for frame in frames:
-            self.reasons[frame.reason] += 1
-            self.first.setdefault(frame.reason, frame)
-        self.listed += frames[: LISTED - len(self.listed)]
 
 
 class Reading:
@@ -59,11 +31,11 @@ class Reading:
         labels: how many structures have an energy, forces, a virial.
         has: by label, for each usable structure whether it has it.
         elements: atomic numbers that occur.
-        consistency: whether energies fit the forces.
         fingerprints: of the usable structures.
 
     Raises:
-        UserError: no frame is usable, or the numbers contradict the units and ``trust_units`` is False.
+        UserError: no frame is usable, a file has no label, or the numbers contradict the units and ``trust_units`` is
+            False.
     """
 
     def __init__(self, source: Source, spool: Spool, trust_units: bool = False):
@@ -71,36 +43,46 @@ class Reading:
         self.rejected = Rejected()
         self._has = {label: bytearray() for label in LABELS}
         self._sizes, self._indices, self._is_there = array("q"), array("q"), np.zeros(len(chemical_symbols), bool)
-        self.consistency, self.fingerprints, self._magnitudes = Consistency(), Fingerprints(), Magnitudes()
+        self.fingerprints, self._evidence, self._files_ended = Fingerprints(), Evidence(), 0
         for block in _watched(source):
+            self._end_files()
             self.rejected.add(block.rejected)
             if block.structures:
                 self._take(block.structures)
+        self._end_files()
         if not self._sizes:
-            reasons = ", ".join(sorted(self.rejected.reasons))
-            raise UserError(f"{source.name}: no usable frame: all {self.rejected.count} are left out ({reasons})")
+            raise UserError(
+                f"{source.name}: no usable frame: all {self.rejected.count} are left out ({self.rejected.counts})"
+            )
+        self.rejected.check_files(source.keys)
         self.has = {label: np.frombuffer(content, bool) for label, content in self._has.items()}
         self.labels = {label: int(there.sum()) for label, there in self.has.items()}
         self.sizes, self.indices = np.frombuffer(self._sizes, np.int64), np.frombuffer(self._indices, np.int64)
         self.elements = np.flatnonzero(self._is_there)
-        contradictions = self._magnitudes.contradictions() + self.consistency.contradictions(source.files[0]["units"])
-        if contradictions and not trust_units:
-            raise UserError(f"{source.name}: {'; '.join(contradictions)}; if they are right, set trust_units: true")
-        self.warnings = source.warnings + contradictions + self._magnitudes.warnings() + self._label_warnings()
+        self._evidence.end(source.name, source.files[-1]["units"])
+        if (contradictions := self._evidence.contradictions) and not trust_units:
+            several = "units hold for all files, so write those in others anew first; " if len(source.files) > 1 else ""
+            raise UserError(f"{'; '.join(contradictions)}; {several}if the numbers are right, set trust_units: true")
+        self.warnings = source.warnings + self.rejected.warnings + contradictions + self._evidence.warnings
+        self.warnings += self._label_warnings()
+
+    @property
+    def consistency(self) -> Consistency:
+        """Whether energies fit the forces."""
+        return self._evidence.consistency
+
+    def _end_files(self) -> None:
+        """Judge the files that have been read to their end since the last block."""
+        for file in self.source.files[self._files_ended :]:
+            self._evidence.end_file(file["path"], file["units"], file["first_frame"] + file["frames"])
+            self.rejected.end_file(file, bool(self._indices) and self._indices[-1] >= file["first_frame"])
+        self._files_ended = len(self.source.files)
 
     def _take(self, found: Structures) -> None:
         """Put the structures of a block to those before it."""
         self.spool.append(found.records, found.lengths)
-        self._magnitudes.take(found.energy_ratios, found.force_rms)
         self.fingerprints.add(found.hashes)
-        wanted = self.consistency.wants(found.indices)
-        if self._magnitudes.wants_sample:
-            wanted[:] = True
-        ends = np.cumsum(found.lengths)
-        for i in np.flatnonzero(wanted):
-            structure = unpack(found.records[ends[i] - found.lengths[i] : ends[i]])
-            self._magnitudes.sample(structure)
-            self.consistency.add(structure)
+        self._evidence.take(found)
         self._sizes.frombytes(found.sizes.tobytes())
         self._indices.frombytes(found.indices.tobytes())
         self._is_there[found.elements] = True
@@ -124,23 +106,32 @@ class Reading:
 
     def _refuse_absent(self, label: str) -> NoReturn:
         """A label that some frames lack: is it a whole file?"""
+        if whole := self._files_without(label):
+            raise UserError(f"{whole[0]}; each file needs that key")
         index = self.indices[self.has[label].argmin()]
-        file = [file for file in self.source.files if file["first_frame"] <= index][-1]
-        first, stop = file["first_frame"], file["first_frame"] + file["frames"]
-        if not self.has[label][(self.indices >= first) & (self.indices < stop)].any():
-            keys = ", ".join(self.source.keys.unused) or "none"
-            raise UserError(
-                f"{file['path']}: no frame in it has {label}, as other files have by the key "
-                f"{self.source.keys.found[label]}; each file needs that key. Keys not read: {keys}"
-            )
         raise UserError(f"{self.source.places.words([index])}: no {label}, which others have; {REPAIR}")
 
+    def _files_without(self, label: str) -> list[str]:
+        """A line for each file with usable frames of which none has a label that others have."""
+        keys, lines = ", ".join(self.source.keys.unused) or "none", []
+        for file in self.source.files:
+            first, stop = np.searchsorted(self.indices, [file["first_frame"], file["first_frame"] + file["frames"]])
+            if first < stop and not self.has[label][first:stop].any():
+                key = self.source.keys.found.get(label, label)
+                lines.append(
+                    f"{file['path']}: no frame in it has {label}, as other files have by the key {key}. "
+                    f"Keys not read: {keys}"
+                )
+        return lines
+
     def _label_warnings(self) -> list[str]:
-        n = len(self.sizes)
-        absent = {label: n - self.labels[label] for label in ("energy", "forces")}
-        if self.labels["virial"]:
-            absent["virial"] = n - self.labels["virial"]
-        return [f"{missing} of {n} frames have no {label}" for label, missing in absent.items() if missing]
+        n, lines = len(self.sizes), []
+        for label, count in self.labels.items():
+            if count < n and (count or label != "virial"):
+                lines.append(f"{n - count} of {n} frames have no {label}")
+                whole = self._files_without(label) if count and label != "virial" else []
+                lines += [*whole[:3], f"{len(whole) - 3} more files without {label}"][: len(whole)]
+        return lines
 
 
 def _watched(source: Source) -> Iterator[Digest]:

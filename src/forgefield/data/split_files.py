@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from forgefield.config.messages import did_you_mean
 from forgefield.data.splits import PARTS, Parts
 from forgefield.errors import UserError
 from forgefield.files import read_json
 
+OTHER_KEYS = {"method", "seed", "by", "stratify", "file", "sources"}  # of conversion.json, beside the parts
+FARTHEST = 2**62  # frame
 SHAPE = '"0-9, 12" or a list of frame numbers'
 
 
@@ -42,6 +45,8 @@ def read_split(path: Path, usable: np.ndarray, sha256: Sequence[str]) -> Parts:
     if made_from and made_from != list(sha256):
         raise UserError(f"{path}: the split of other source files; convert those that it was made from, in their order")
     listed = content.get("split", content)
+    if isinstance(listed, dict) and (unknown := sorted(listed.keys() - {*PARTS, *OTHER_KEYS})):
+        raise UserError(f"{path}: unknown part {unknown[0]!r}{did_you_mean(unknown[0], PARTS)}")
     parts = {part: _numbers(path, part, listed, int(usable[-1])) for part in PARTS}
     everything, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
     if (counts > 1).any():
@@ -56,8 +61,15 @@ def _numbers(path: Path, part: str, listed: Any, last: int) -> np.ndarray:
     value = listed.get(part) if isinstance(listed, dict) else None
     value = value.get("frames") if isinstance(value, dict) else value
     if isinstance(value, str) and re.fullmatch(r"\s*\d+(-\d+)?(\s*,\s*\d+(-\d+)?)*\s*", value):
-        ends = [[int(end) for end in run.split("-")] for run in value.split(",")]
-        return np.concatenate([np.arange(run[0], min(run[-1], last + 1) + 1) for run in ends])
+        return np.concatenate([_run(f"{path}: {part}", run.split("-"), last) for run in value.split(",")])
     if isinstance(value, list) and value and all(type(number) is int for number in value):
         return np.array(value)
     raise UserError(f"{path}: {part}: expected {SHAPE}, found {str(value)[:40]!r}")
+
+
+def _run(where: str, ends: list[str], last: int) -> np.ndarray:
+    """The numbers from the first to the second end, at most one beyond the ``last`` that there can be."""
+    first, stop = int(ends[0]), int(ends[-1])
+    if stop < first:
+        raise UserError(f"{where}: the range {first}-{stop} runs backwards; write {stop}-{first}")
+    return np.arange(first, min(stop, last + 1) + 1) if first <= last else np.array([min(first, FARTHEST)])

@@ -11,6 +11,7 @@ from forgefield.data.progress import ConversionProgress
 from forgefield.data.reading import Reading
 from forgefield.data.store import StoreWriter
 from forgefield.data.store.packed import is_worth_packing
+from forgefield.errors import UserError
 
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
 
@@ -34,6 +35,9 @@ def write_part(
         config: units and types of the store are read from it.
         reading: all structures.
         hashes: the sha256 of each file that they come from.
+
+    Raises:
+        UserError: no structure counts.
     """
     sizes = reading.sizes[positions]
     is_packed = is_worth_packing(sizes)
@@ -53,12 +57,19 @@ def write_part(
         ) as writer,
         ConversionProgress(f"writing {part}") as progress,
     ):
-        done = 0
+        done, counts = 0, False
         for block in _blocks(positions, sizes if is_packed else np.full_like(sizes, sizes.max())):
-            writer.append(list(reading.spool.read(block)))
+            structures = list(reading.spool.read(block))
+            counts = counts or any(max(s.energy_weight, s.forces_weight, s.virial_weight) for s in structures)
+            writer.append(structures)
             done += len(block)
             progress.part(done / len(positions))
             progress.frames(len(block))
+        if not counts:
+            keys = ", ".join(reading.source.weights.found.values())
+            raise UserError(
+                f"{part}: all weights of its frames are 0 (keys {keys}), so that none would count; raise some"
+            )
 
 
 def _attributes(part: str, name: str, reading: Reading, hashes: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,8 @@ from forgefield.models.potential import load_potential
 STEP_ATOMS, STEPS = 1000, 20_000
 EPOCHS = (10, 200)
 URLS = ("http://", "https://")
+SHAPES = {"energy": "one", "forces": "atoms x 3"}  # as inspection names them
+NO_LABELS = ("momenta", "velocities", "magmoms", "initial_magmoms", "free_energy")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
     """
     if wrong := problems(found):
         raise UserError(f"{sources[0]}: {wrong[0]}; `forgefield inspect` shows more")
+    _require_named_labels(sources[0], found)
     name = entry_name(Path(sources[0].rstrip("/*")).name.split(".")[0])
     entry = dataset_entry(found, sources)
     shares = entry.setdefault("split", Split().shares)
@@ -81,12 +84,24 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
         "training": _training(found, shares["train"]),
     }
     n = found.frames["usable"]
-    missing = [label for label, seen in found.labels.items() if label in ("energy", "forces") and seen["frames"] < n]
+    missing = [x for x in SHAPES if x not in found.labels or found.labels[x]["frames"] < n]
     if missing:
         remarks.append(f"Some frames have no {' and no '.join(missing)}, which only the workflow trains on.")
     else:
         settings["output_path"] = f"runs/{name}"
     return RunFile(name, settings, [*_about(found), *remarks])
+
+
+def _require_named_labels(source: str, found: Inspection) -> None:
+    """A label of no usual name may be one of the keys with its shape; only a user can tell."""
+    for label, shape in SHAPES.items():
+        like = [k["key"] for k in found.keys if k["type"].startswith("float") and shape in k["shapes"]]
+        if label not in found.labels and (like := [key for key in like if key not in NO_LABELS]):
+            sign = ", with a minus before the key if it is a gradient" if label == "forces" else ""
+            raise UserError(
+                f"{source}: no {label} found; is it {' or '.join(like[:3])}? Write a run file by hand that names it, "
+                f"such as `keys: {{{label}: {like[0]}}}`{sign}"
+            )
 
 
 def _about(found: Inspection) -> list[str]:

@@ -59,6 +59,22 @@ def test_a_zip_archive_is_its_files_one_after_the_other(archive, frames, read):
     assert [(file["path"], file["frames"]) for file in source.files] == [(str(archive), 4)]
 
 
+def test_a_member_of_no_known_format(archive, read):
+    with zipfile.ZipFile(archive, "a") as file:
+        file.writestr("README.txt", "hello")
+    with pytest.raises(
+        UserError, match=r"both\.zip/README\.txt: of a format .*, or unpack the archive and name the fil"
+    ):
+        read(archive)
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+def test_a_compressed_file_that_is_not_named_so(xyz, read, tmp_path, ending):
+    (tmp_path / "b.xyz").write_bytes(COMPRESS[ending](xyz.read_bytes()))
+    with pytest.raises(UserError, match=rf"b\.xyz: compressed, but not named so; rename it to b\.xyz\.{ending}"):
+        read(tmp_path / "b.xyz")
+
+
 def test_files_of_two_formats_in_one_archive(archive, read, tmp_path):
     np.savez(tmp_path / "a.npz", R=[[[0.0, 0, 0], [0, 0, 1]]], z=[1, 1], E=[-31.0], F=np.zeros((1, 2, 3)))
     with zipfile.ZipFile(archive, "a") as file:

@@ -6,6 +6,7 @@ import ase.db
 import ase.io
 import numpy as np
 import pytest
+from ase.calculators.singlepoint import SinglePointCalculator
 from ase.constraints import FixAtoms
 from ase.stress import voigt_6_to_full_3x3_stress
 
@@ -144,14 +145,6 @@ def test_virials_and_stresses_of_every_shape_agree(frames, read, tmp_path, key, 
     assert source.warnings == []
 
 
-def test_a_virial_makes_the_stress_superfluous(frames, read, tmp_path):
-    stress = {"stress": lambda atoms: np.zeros(6), "virial": virial}
-    ase.io.write(tmp_path / "a.xyz", custom(frames, "energy_dft", "forces_dft", **stress))
-    (_, crystal), source = read(tmp_path / "a.xyz")
-    np.testing.assert_allclose(crystal.virial, virial(frames[1]), rtol=1e-6, atol=1e-6)
-    assert source.keys.unused == ["stress"]
-
-
 def test_expansion_lowers_the_energy_where_the_virial_is_positive(read, tmp_path):
     """virial = -dE/dstrain, by finite differences of a pair potential under uniform strain."""
     from ase.calculators.lj import LennardJones
@@ -189,12 +182,33 @@ def test_units_of_the_config(frames, read, tmp_path):
     np.testing.assert_allclose(crystal.virial, -stress * frames[1].get_volume() * bohr**3, rtol=1e-6, atol=1e-6)
 
 
-def test_stress_on_a_molecule_is_left_out_and_said(frames, read, tmp_path):
+def test_stress_and_virial_that_contradict_each_other(frames, read, tmp_path):
+    """The same numbers twice are one label; a stress of the other sign is not."""
+    crystal, path = frames[1], tmp_path / "a.xyz"
+    crystal.info["virial"] = -crystal.get_stress(voigt=False) * crystal.get_volume()
+    ase.io.write(path, crystal)
+    (structure,), _ = read(path)
+    np.testing.assert_allclose(structure.virial, crystal.info["virial"], rtol=1e-6)
+    crystal.info["virial"] *= -1
+    ase.io.write(path, crystal)
+    with pytest.raises(
+        UserError, match=r"a.xyz, frame 0: virial and stress contradict each other \(xx is .*keys.stress"
+    ):
+        read(path)
+    np.testing.assert_allclose(read(path, keys={"virial": "virial"})[0][0].virial, crystal.info["virial"], rtol=1e-6)
+
+
+def test_stress_without_a_volume_is_left_out_and_said(frames, read, tmp_path):
+    """On a molecule, and on a slab without a third cell vector."""
     frames[0].calc.results["stress"] = np.zeros(6)
-    ase.io.write(tmp_path / "a.traj", frames)
-    (molecule, _), source = read(tmp_path / "a.traj")
-    assert molecule.virial is None
-    assert source.warnings == ["stress ignored on 1 frames that are not periodic"]
+    slab = frames[1].copy()
+    slab.pbc, slab.cell[2] = (True, True, False), 0
+    slab.calc = SinglePointCalculator(slab, **frames[1].calc.results)
+    ase.io.write(tmp_path / "a.traj", [*frames, slab])
+    (molecule, crystal, slab), source = read(tmp_path / "a.traj")
+    assert molecule.virial is None is slab.virial
+    assert crystal.virial is not None
+    assert source.warnings == ["stress ignored on 2 frames that are not periodic or without volume"]
 
 
 def test_frames_that_cannot_be_trained_on_are_rejected_with_a_reason(frames, read, tmp_path):
@@ -243,7 +257,9 @@ def test_no_labels_at_all(frames, read, tmp_path):
 def test_two_possible_energies(frames, read, tmp_path):
     frames = custom(frames, "dft_energy", "dft_forces", xtb_energy=lambda atoms: 1.0)
     ase.io.write(tmp_path / "a.xyz", frames)
-    with pytest.raises(UserError, match=r"frame 1: energy may be dft_energy or xtb_energy; say which by keys.energy"):
+    with pytest.raises(
+        UserError, match=r"frame 1: energy may be dft_energy or xtb_energy, which differ; say which by keys.energy"
+    ):
         read(tmp_path / "a.xyz")
 
 

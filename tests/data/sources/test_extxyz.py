@@ -100,8 +100,7 @@ def others_do_all(monkeypatch):
 
 
 def test_several_processes_give_the_same_bytes(path, tmp_path, others_do_all):
-    """Also where a frame shows a key, of which those who read ahead know nothing: the virial, after which no stress
-    counts."""
+    """Also where a frame shows a key, of which those who read ahead know nothing: the virial."""
     stress = b'Lattice="90 0 0 0 90 0 0 0 90" stress="1 0 0 0 1 0 0 0 1" pbc="T T T"'
     text = path.read_bytes().replace(b'pbc="F F F"', stress)
     path.write_bytes(text + text.replace(b"stress=", b"virial=", 1) + text)
@@ -110,7 +109,7 @@ def test_several_processes_give_the_same_bytes(path, tmp_path, others_do_all):
         convert_dataset("a", config, tmp_path / str(jobs), jobs=jobs)
     for file in ("train.h5", "valid.h5", "test.h5", "conversion.json"):
         assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "3" / file).read_bytes()
-    assert read_json(tmp_path / "3" / "conversion.json", "")["labels"]["virial"] == 61
+    assert read_json(tmp_path / "3" / "conversion.json", "")["labels"]["virial"] == 180
 
 
 def test_a_mistake_ends_several_processes_too(path, tmp_path, others_do_all):
@@ -140,3 +139,24 @@ def test_a_killed_process_is_a_fault_of_the_machine(monkeypatch):
     monkeypatch.setattr(workers, "_any_done", wait)
     with pytest.raises(MachineError, match="was killed"):
         list(in_order(os._exit, [9], 2))
+
+
+@pytest.mark.parametrize(
+    "text", ['"1 2 3 4 5 6"', "[1, 2, 3, 4, 5, 6]", '"1 6 5 6 2 4 5 4 3"'], ids=["six", "list", "nine"]
+)
+@pytest.mark.parametrize("label", ["stress", "virial"])
+def test_tensors_of_six_numbers(tmp_path, read, label, text):
+    """In the order xx, yy, zz, yz, xz, xy, which ASE refuses."""
+    head = 'Lattice="2 0 0 0 2 0 0 0 2" Properties=species:S:1:pos:R:3 energy=-3.0'
+    (tmp_path / "a.xyz").write_text(f"2\n{head} {label}={text}\nH 0 0 0\nH 0 0 0.8\n")
+    (structure,), _ = read(tmp_path / "a.xyz")
+    expected = np.array([[1.0, 6, 5], [6, 2, 4], [5, 4, 3]]) * (-8 if label == "stress" else 1)
+    np.testing.assert_allclose(structure.virial, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["a.dat", "a.out", "a"])
+def test_files_of_any_name_also_with_a_byte_order_mark(tmp_path, read, name):
+    text = "2\nProperties=species:S:1:pos:R:3 energy=-3.0\nH 0 0 0\nH 0 0 0.8\n"
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    (structure,), source = read(tmp_path / name)
+    assert (structure.energy, source.files[0]["format"]) == (-3.0, "extxyz")

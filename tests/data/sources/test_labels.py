@@ -1,5 +1,7 @@
 """Which keys are taken for which labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ from forgefield.data.sources.labels import LabelKeys
 from forgefield.errors import UserError
 
 
-def frame(*keys):
-    return RawFrame(np.ones(1, int), np.zeros((1, 3)), np.zeros((3, 3)), np.zeros(3, bool), dict.fromkeys(keys, 1.0))
+def frame(*keys, **values):
+    values = dict.fromkeys(keys, 1.0) | values
+    return RawFrame(np.ones(1, int), np.zeros((1, 3)), np.zeros((3, 3)), np.zeros(3, bool), values)
 
 
 def found(*keys, **named):
@@ -60,16 +63,48 @@ def test_a_named_key_comes_before_all():
 def test_naming_the_stress_leaves_the_virial_alone():
     assert found("virial", "stress", stress="stress") == {"stress": "stress"}
     assert found("virial", "stress", virial="virial") == {"virial": "virial"}
-    assert found("virial", "stress") == {"virial": "virial"}
+    assert found("virial", "stress") == {"virial": "virial", "stress": "stress"}
 
 
-def test_a_source_does_not_change_its_key_half_way():
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"energy": -5.0, "Energy": -5.1}, "energy may be energy or Energy, which differ; say which by keys.energy"),
+        (
+            {"force": np.zeros((1, 3)), "F": np.full((1, 3), 1e-3)},
+            "forces may be F or force, which differ; say which by keys.forces",
+        ),
+        ({"energy": -5.0, "E": "low"}, "energy may be energy or E, which differ"),
+    ],
+)
+def test_keys_of_one_label_hold_the_same_numbers(values, message):
     labels = LabelKeys(Keys())
-    labels.pick(frame("dft_energy"), "a.xyz, frame 0")
-    with pytest.raises(
-        UserError, match=r"a.xyz, frame 1: energy may be energy or dft_energy; say which by keys.energy"
-    ):
-        labels.pick(frame("energy"), "a.xyz, frame 1")
+    labels.pick(frame(**{key: values[next(iter(values))] for key in values}), "a.xyz, frame 0")
+    with pytest.raises(UserError, match=f"a.xyz, frame 1: {message}"):
+        labels.pick(frame(**values), "a.xyz, frame 1")
+
+
+def test_energies_of_atoms_are_not_compared_with_that_of_all():
+    atoms = RawFrame(np.ones(2, int), np.eye(3)[:2], np.zeros((3, 3)), np.zeros(3, bool), {})
+    labels = LabelKeys(Keys())
+    for values in ({"energy": -2.0, "energies": np.array([-1.5, -0.5])}, {"energies": np.ones(2)}):
+        labels.pick(replace(atoms, values=values), "a.xyz, frame 0")
+
+
+def test_the_same_number_with_other_digits():
+    labels = LabelKeys(Keys())
+    assert labels.pick(frame(energy=-5.123456, Energy=-5.12345649), "a.xyz, frame 0") == {"energy": -5.123456}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("dft_energy", "energy"), ("energy", "Energy"), ("xtb_energy", "energy_dft")]
+)
+def test_a_source_does_not_change_its_key_half_way(first, then):
+    labels = LabelKeys(Keys())
+    labels.pick(frame(first), "a.xyz, frame 0")
+    message = f"a.xyz, frame 1: energy may be {then}, but is {first} in frames before; say which by keys.energy"
+    with pytest.raises(UserError, match=message):
+        labels.pick(frame(then), "a.xyz, frame 1")
 
 
 def test_what_is_not_read_is_listed():

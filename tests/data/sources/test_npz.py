@@ -126,7 +126,15 @@ BROKEN = {
         "a.npz, frame 0: forces NaN or infinite at atom 0",
     ),
     "two atoms on one point": ({"R": np.zeros((3, 3, 3))}, "a.npz, frame 0: atoms 0 and 1 are on one point"),
-    "Python objects": ({"z": np.array([8, 1, None])}, "a.npz: not a readable npz file .*allow_pickle"),
+    "Python objects": ({"z": np.array([8, 1, None])}, "a.npz: an array holds Python objects, which can run"),
+    "an energy of Python objects": (
+        {"E": np.array([1.0, 2.0, 3.0], object)},
+        "a.npz: E holds Python objects, which are",
+    ),
+    "energies in words": (
+        {"E": np.array(["1", "2", "3"])},
+        "a.npz: E holds <U1 elements, which are no numbers; save it",
+    ),
 }
 
 

@@ -61,7 +61,8 @@ REFUSED = {
     ),
     "qm_outputs/vasp_Ti_aimd_nwrite0_OUTCAR": (
         {},
-        r"nwrite0_OUTCAR, frame 0: ASE cannot read it as vasp-out: Did not find .*; give the run's vasprun.xml instead",
+        r"nwrite0_OUTCAR, frame 0: ASE cannot read it as vasp-out: Did not find .* parse; give the run's vasprun.xml "
+        "instead, or set `format: dpdata:vasp/outcar`",
     ),
     "models/mace_spice2022.model": ({}, r"mace_spice2022\.model: of a format that ASE does not know; set `format`"),
 }
@@ -117,7 +118,7 @@ def test_no_sample_is_forgotten(shared_data):
 
 def test_isolated_atoms_alone_are_no_dataset(shared_data, tmp_path):
     config = DatasetConfig(source=str(shared_data / "molecules/3bpa_iso_atoms.xyz"))
-    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(isolated atom\)"):
+    with pytest.raises(UserError, match=r"no usable frame: all 4 are left out \(4 isolated atom\)"):
         convert_dataset("atoms", config, tmp_path / "out")
 
 

@@ -30,8 +30,9 @@ def test_without_weights_all_is_one(frames, read, tmp_path):
 def test_named_keys_replace_the_usual_ones(frames, read, tmp_path):
     frames[0].info |= {"config_weight": 2.0, "importance": 5.0}
     ase.io.write(tmp_path / "a.extxyz", frames)
-    (first, second), _ = read(tmp_path / "a.extxyz", keys={"weight": "importance"})
+    (first, second), source = read(tmp_path / "a.extxyz", keys={"weight": "importance"})
     assert (first.forces_weight, second.forces_weight) == (5, 1)
+    assert source.warnings == ["1 frames have no importance; their weight is 1"]
 
 
 def test_weights_reach_the_store_and_the_report(frames, tmp_path):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import yaml
 
-from forgefield.data.checks import FARTHEST, Magnitudes
 from forgefield.data.consistency import Slope, explanations, slope
 from forgefield.data.joined import Joined
+from forgefield.data.lengths import ratio_text
+from forgefield.data.magnitudes import Magnitudes
 from forgefield.data.structures import Structure
 from forgefield.units import Units
 
@@ -49,7 +50,7 @@ def guess_units(sample: Sequence[Structure], stated: Mapping[str, str]) -> Guess
     if found.pairs:
         units, text = _judge(found, units, sample, "forces" in stated)
         evidence.append(text)
-    contradictions = _magnitudes(sample, units).contradictions()
+    contradictions = _magnitudes(sample, units).contradictions(units)
     if found.is_contradiction and units.forces is None:
         contradictions.append("energies do not fit the forces, see the slope")
     return Guess(units, list(stated), evidence, contradictions)
@@ -79,7 +80,7 @@ def _length(sample: Sequence[Structure], evidence: list[str]) -> str:
     ratios = {unit: _magnitudes(few, Units(length=unit)).bond_ratio for unit in LENGTHS}
     unit = min(LENGTHS, key=lambda unit: abs(np.log(ratios[unit])))
     if few:
-        near, *others = (f"{_ratio(ratios[u])} in {u}" for u in sorted(LENGTHS, key=lambda u: u != unit))
+        near, *others = (f"{ratio_text(ratios[u])} in {u}" for u in sorted(LENGTHS, key=lambda u: u != unit))
         evidence.append(
             "length: in sums of two covalent radii, nearest neighbors are apart by "
             f"{near} (and {', '.join(others)}); 1 is usual"
@@ -87,14 +88,10 @@ def _length(sample: Sequence[Structure], evidence: list[str]) -> str:
     return unit
 
 
-def _ratio(ratio: float) -> str:
-    return f"{ratio:.2f}" if np.isfinite(ratio) else f"more than {FARTHEST}"
-
-
 def _energy(sample: Sequence[Structure], length: str, evidence: list[str]) -> str:
     """The first unit that nothing contradicts; one in which the energy is that of all electrons is taken before."""
     tried = {energy: _magnitudes(sample, Units(energy, length)) for energy in ENERGIES}
-    against = {unit: _against(magnitudes) for unit, magnitudes in tried.items()}
+    against = {unit: _against(magnitudes, Units(unit, length)) for unit, magnitudes in tried.items()}
     possible = [unit for unit in ENERGIES if not against[unit]]
     exact = [e for e in possible if (ratio := tried[e].energy_ratio) and abs(ratio - 1) < ALL_ELECTRONS]
     unit = (exact or possible or ENERGIES)[0]
@@ -110,9 +107,9 @@ def _energy(sample: Sequence[Structure], length: str, evidence: list[str]) -> st
     return unit
 
 
-def _against(magnitudes: Magnitudes) -> list[str]:
+def _against(magnitudes: Magnitudes, units: Units) -> list[str]:
     """What speaks against a unit of energy."""
-    return [text for text in magnitudes.contradictions() + magnitudes.warnings() if text.startswith("energies")]
+    return [text for text in magnitudes.contradictions(units) if text.startswith("energies")]
 
 
 def _judge(found: Slope, units: Units, sample: Sequence[Structure], forces_stated: bool) -> tuple[Units, str]:

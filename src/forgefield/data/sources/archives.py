@@ -15,6 +15,7 @@ from typing import IO
 from forgefield.errors import MachineError, UserError
 
 OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -30,9 +31,10 @@ def plain_files(path: Path) -> Iterator[tuple[str, Path]]:
     that memory does not grow. A file that is not compressed is itself.
 
     Raises:
-        UserError: it cannot be decompressed, or nothing is in it.
+        UserError: it cannot be decompressed, nothing is in it, or it is compressed and its name does not say so.
     """
     if path.suffix not in OPENERS and path.suffix != ".zip":
+        _require_plain(path)
         yield str(path), path
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -42,6 +44,15 @@ def plain_files(path: Path) -> Iterator[tuple[str, Path]]:
             _copy(path, opener, plain)
             yield f"{path}/{member}" if member else str(path), plain
             plain.unlink()
+
+
+def _require_plain(path: Path) -> None:
+    if path.is_dir():
+        return
+    with open(path, "rb") as file:
+        begin = file.read(6)
+    if ending := next((ending for ending, magic in MAGIC.items() if begin.startswith(magic)), None):
+        raise UserError(f"{path}: compressed, but not named so; rename it to {path.name}{ending}")
 
 
 def _zipped(path: Path) -> Iterator[tuple[str, str, object]]:

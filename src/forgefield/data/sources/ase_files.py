@@ -20,6 +20,8 @@ NO_VALUES = ("numbers", "positions", "unique_id")
 """What is no value of a frame beside its atoms."""
 CASTEP_MD = b"BEGIN header"
 """In the first line of CASTEP's trajectories, whose names end in .md."""
+BOM = b"\xef\xbb\xbf"
+"""With which some editors begin a text."""
 NOT_A_NUMBER = r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.+)"
 """What Python says where a file has a word instead of a number."""
 
@@ -35,6 +37,8 @@ def recognize(path: Path, remedy: str) -> str:
             f"{path}: an LMDB file of an unknown kind; rename it to .aselmdb if ASE wrote it; files of pickled objects"
             " can run any code and are not read"
         )
+    if _is_extxyz(path):  # whatever its name
+        return "extxyz"
     try:
         form = filetype(str(path))
     except Exception:
@@ -44,6 +48,12 @@ def recognize(path: Path, remedy: str) -> str:
     if form not in ioformats:
         raise UserError(f"{path}: of a format that ASE does not know; {remedy}")
     return form
+
+
+def _is_extxyz(path: Path) -> bool:
+    with open(path, "rb") as file:
+        count, comment = (file.readline(5000).removeprefix(BOM) for _ in range(2))
+    return count.strip().isdigit() and b"Properties=" in comment
 
 
 def _begins_with(path: Path, words: bytes) -> bool:
@@ -78,7 +88,11 @@ def read_ase(path: Path, options: ReadOptions, form: str) -> Iterator[RawFrame]:
 
 def unreadable(path: Path, number: int, form: str, error: Exception, remedy: str) -> UserError:
     """What to say where ASE fails at a frame."""
-    hint = "give the run's vasprun.xml instead" if form == "vasp-out" else f"repair it or {remedy}"
+    hint = (
+        "give the run's vasprun.xml instead, or set `format: dpdata:vasp/outcar`"
+        if form == "vasp-out"
+        else f"repair it or {remedy}"
+    )
     return UserError(f"{path}, frame {number}: ASE cannot read it as {form}: {_reason(error)}; {hint}")
 
 
@@ -126,4 +140,4 @@ def _reason(error: Exception) -> str:
 
 
 def _text(error: object) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return " ".join(str(error).split()).removesuffix(".") or type(error).__name__

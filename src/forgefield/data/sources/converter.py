@@ -1,6 +1,7 @@
 """From frames in a file's units to structures in eV and Å."""
 
 import copy
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from ase.stress import voigt_6_to_full_3x3_stress
 
 from forgefield.config.dataset import DatasetConfig
+from forgefield.data.neighbors import FLAT
 from forgefield.data.sources.frames import RawFrame, RejectedFrame
 from forgefield.data.sources.groups import GroupNames
 from forgefield.data.sources.labels import LabelKeys
@@ -19,6 +21,8 @@ from forgefield.units import Factors
 
 Item = Structure | RejectedFrame
 ISOLATED = "isolated atom"
+UNLABELLED = "no labels"
+SAME_VIRIAL = 0.01  # relative and in eV; stresses are written with few digits
 ENERGY_SHAPES: list[tuple[int, ...]] = [(), (1,), (1, 1)]
 
 
@@ -30,11 +34,13 @@ class Notes:
         isolated: atomic number and energy (eV) of each isolated atom.
         groups: the name of each structure's group, where the split wants groups.
         without_volume: structures whose stress means nothing.
+        unlabelled: keys of the frames without labels.
     """
 
     isolated: list[tuple[int, float]] = field(default_factory=list)
     groups: list[Hashable] = field(default_factory=list)
     without_volume: int = 0
+    unlabelled: set[str] = field(default_factory=set)
 
 
 class Converter:
@@ -53,7 +59,7 @@ class Converter:
         """One that knows the same keys of labels, for the frames that follow."""
         other = copy.copy(self)
         other.keys, other.weights, other.notes = copy.deepcopy(self.keys), copy.copy(self.weights), Notes()
-        other.weights.found = {}
+        other.weights.found, other.weights.missing = {}, Counter()
         return other
 
     def agrees(self, before: "Converter", after: "Converter") -> bool:
@@ -66,8 +72,9 @@ class Converter:
     def adopt(self, after: "Converter") -> None:
         """Know the keys that a fresh one has found since."""
         if not after.keys.seen <= self.keys.seen:
-            self.keys.seen, self.keys.found = after.keys.seen, after.keys.found
+            self.keys.adopt(after.keys)
         self.weights.found |= after.weights.found
+        self.weights.missing = self.weights.missing + after.weights.missing
 
     def __call__(self, frame: RawFrame, file: str, number: int, index: int, factors: Factors) -> Item:
         """A frame's structure, or why there is none.
@@ -92,6 +99,8 @@ class Converter:
         if reason := reason_to_reject(frame, labels) or unconverged:
             if reason == ISOLATED and n == 1 and energy is not None:
                 self.notes.isolated.append((int(frame.numbers[0]), energy))
+            if reason == UNLABELLED:
+                self.notes.unlabelled |= frame.values.keys()
             return RejectedFrame(file, number, index, reason)
         cell = np.asarray(frame.cell, float) * factors.length
         pbc = np.asarray(frame.pbc, bool)
@@ -112,17 +121,28 @@ class Converter:
         return structure
 
     def _virial(self, labels, where: str, cell: np.ndarray, pbc: np.ndarray, factors: Factors) -> np.ndarray | None:
-        """(3, 3) virial in eV: -stress x volume."""
-        label = "virial" if "virial" in labels else "stress"
-        tensor = label_array(labels.get(label), where, label, [(3, 3), (9,), (6,)])
-        if tensor is None:
+        """(3, 3) virial in eV: -stress x volume, of which a frame may have either or both."""
+        found = {x: label_array(labels.get(x), where, x, [(3, 3), (9,), (6,)]) for x in ("virial", "stress")}
+        found = {label: tensor for label, tensor in found.items() if tensor is not None}
+        if not found:
             return None
-        if not pbc.any():
+        volume = abs(np.linalg.det(cell))
+        if not pbc.any() or volume < FLAT:  # of a slab whose third cell vector is zero
             self.notes.without_volume += 1
             return None
-        full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
-        full = self.keys.signs[label] * (full + full.T) / 2
-        return full * factors.virial if label == "virial" else -full * factors.stress * abs(np.linalg.det(cell))
+        by_unit = {"virial": factors.virial, "stress": -factors.stress * volume}
+        virial, *others = (self.keys.signs[x] * by_unit[x] * _symmetric(tensor) for x, tensor in found.items())
+        if others and np.abs(virial - others[0]).max() > SAME_VIRIAL * np.abs(virial).max() + SAME_VIRIAL:
+            raise UserError(
+                f"{where}: virial and stress contradict each other (xx is {virial[0, 0]:.4g} eV by the virial and "
+                f"{others[0][0, 0]:.4g} eV by minus stress times volume); say which by keys.virial or keys.stress"
+            )
+        return virial
+
+
+def _symmetric(tensor: np.ndarray) -> np.ndarray:
+    full = voigt_6_to_full_3x3_stress(tensor) if tensor.size == 6 else tensor.reshape(3, 3)
+    return (full + full.T) / 2
 
 
 def reason_to_reject(frame: RawFrame, labels: Mapping[str, Any]) -> str | None:
@@ -134,7 +154,7 @@ def reason_to_reject(frame: RawFrame, labels: Mapping[str, Any]) -> str | None:
     if len(frame.numbers) == 1 and not np.any(frame.pbc):
         return ISOLATED
     if not labels:
-        return "no labels"
+        return UNLABELLED
     return None
 
 

@@ -9,8 +9,8 @@ from typing import BinaryIO, NamedTuple
 
 from ase.io.extxyz import read_xyz
 
-from forgefield.data.sources.ase_files import raw_frame, unreadable, warning_texts
-from forgefield.data.sources.extxyz_frames import read_frame
+from forgefield.data.sources.ase_files import BOM, raw_frame, unreadable, warning_texts
+from forgefield.data.sources.extxyz_frames import read_frame, with_nine_numbers
 from forgefield.data.sources.frames import RawFrame, ReadOptions
 from forgefield.errors import UserError
 
@@ -74,7 +74,7 @@ def cut(file: BinaryIO) -> Iterator[Chunk]:
 
 def _frames(file: BinaryIO) -> Iterator[bytes]:
     """Each frame's text, without blank lines between them; where no frame begins, that line is the last."""
-    line = file.readline()
+    line = file.readline().removeprefix(BOM)
     while line:
         if not line.strip():
             line = file.readline()
@@ -100,7 +100,7 @@ def parse_chunk(chunk: Chunk, path: Path, remedy: str) -> Parsed:
         warnings.simplefilter("always")
         try:
             for frame in chunk.frames:
-                if usual := read_frame(frame):
+                if usual := read_frame(frame) or read_frame(frame := with_nine_numbers(frame)):
                     frames.append(usual)
                 else:
                     text = StringIO(frame.decode(), newline=None)

@@ -4,6 +4,7 @@ ASE's reader makes a Python tuple of each atom and an ``Atoms`` of each frame, a
 comment line goes through ASE; columns of numbers are read as such. The result is the same, bit by bit.
 """
 
+import re
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,6 +20,10 @@ from forgefield.data.sources.frames import RawFrame
 NUMBER_TYPES = {"R": (float, np.float64), "I": (int, np.int32)}
 ONE_NUMBER = ("energy", "free_energy", "magmom")  # which ASE leaves as they are, and makes arrays of all other results
 UNUSUAL = {"initial_charges", "move_mask", *DATABASE_ENTRIES}  # of which ASE, or ``raw_frame``, makes something else
+
+
+SIX = re.compile(rb"""(?<!\S)(stress|virial)\s*=\s*["'{\[]([^"'}\]]*)["'}\]]""")
+VOIGT = (0, 5, 4, 5, 1, 3, 4, 3, 2)  # place of each of nine numbers among xx, yy, zz, yz, xz, xy
 
 
 class Columns(NamedTuple):
@@ -45,6 +50,17 @@ def read_frame(text: bytes) -> RawFrame | None:
         return _read(text) if text.isascii() else None
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
+
+
+def with_nine_numbers(text: bytes) -> bytes:
+    """A frame's text where a stress or virial of six numbers, which ASE refuses, has become one of nine."""
+    count, comment, *atoms = text.split(b"\n", 2)
+    return b"\n".join([count, SIX.sub(_nine, comment), *atoms])
+
+
+def _nine(found: re.Match[bytes]) -> bytes:
+    words = found[2].replace(b",", b" ").split()
+    return found[1] + b'="' + b" ".join(words[i] for i in VOIGT) + b'"' if len(words) == 6 else found[0]
 
 
 def _read(text: bytes) -> RawFrame | None:

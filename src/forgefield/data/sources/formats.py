@@ -107,12 +107,12 @@ def _hdf5_format(path: Path, options: ReadOptions) -> Format:
 
 
 @contextmanager
-def named_as(plain: Path, name: str, options: ReadOptions) -> Iterator[None]:
-    """Messages about a decompressed copy speak of the file that the user knows."""
+def named_as(plain: Path, name: str, options: ReadOptions, way_out: str = "") -> Iterator[None]:
+    """Messages about a decompressed copy speak of the file that the user knows, and of a further ``way_out``."""
     try:
         yield
     except UserError as error:
-        raise UserError(str(error).replace(str(plain), name)) from None
+        raise UserError(str(error).replace(str(plain), name) + way_out) from None
     finally:
         options.warnings[:] = [text.replace(str(plain), name) for text in options.warnings]
 

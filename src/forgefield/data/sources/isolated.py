@@ -16,11 +16,14 @@ class IsolatedAtoms:
 
     def __init__(self) -> None:
         self.energies: dict[int, float] = {}
-        self._different: set[int] = set()
+        self._different, self._unknown = set[int](), set[int]()
 
     def add(self, number: int, energy: float) -> None:
         """Take in an atom; one of no element or without a finite energy (eV) is passed over."""
-        if not (0 < number < len(chemical_symbols) and math.isfinite(energy)):
+        if not 0 < number < len(chemical_symbols):
+            return
+        if not math.isfinite(energy):
+            self._unknown.add(number)
             return
         before = self.energies.setdefault(number, energy)
         if abs(before - energy) > DIFFERENT:
@@ -28,11 +31,12 @@ class IsolatedAtoms:
         self.energies[number] = min(before, energy)
 
     def warnings(self) -> list[str]:
-        """At most one line, which names the elements with several energies."""
-        if not self._different:
-            return []
-        symbols = ", ".join(chemical_symbols[z] for z in sorted(self._different))
-        return [f"isolated atoms with several energies: {symbols}; the lowest is taken"]
+        """Lines that name the elements with several energies, and those with one that is NaN or infinite."""
+        texts = {
+            "isolated atoms with several energies: {}; the lowest is taken": self._different,
+            "isolated atoms with energies that are NaN or infinite: {}; they are not used": self._unknown,
+        }
+        return [text.format(", ".join(chemical_symbols[z] for z in sorted(of))) for text, of in texts.items() if of]
 
     def by_symbol(self) -> dict[str, float]:
         """Chemical symbol -> eV."""

@@ -2,12 +2,16 @@
 
 import difflib
 import re
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from forgefield.config.dataset import Keys
 from forgefield.data.sources.frames import RawFrame
 from forgefield.errors import UserError
 
+ROUNDED = 1e-5  # as far as two ways of writing a number may differ
 LABELS = ("energy", "forces", "stress", "virial")
 
 WORDS = {
@@ -29,7 +33,7 @@ class LabelKeys:
     """The key of each label, found once and then the same for a whole source.
 
     A key that the config names is taken as it stands. Otherwise the standard name (energy, forces, stress, virial) is,
-    and where that is absent a usual other name, provided that there is exactly one.
+    and where that is absent a usual other name. Others beside it must hold the same numbers.
 
     Attributes:
         found: label -> key, as far as frames have shown it.
@@ -44,6 +48,7 @@ class LabelKeys:
         self._wanted = [label for label in LABELS if label not in self._excluded()]
         self.found: dict[str, str] = {}
         self.seen: set[str] = set()
+        self._others: dict[str, list[str]] = {}
 
     def _excluded(self) -> set[str]:
         """Stress and virial are one label: naming one leaves the other alone."""
@@ -61,29 +66,46 @@ class LabelKeys:
             where: file and frame, for messages.
 
         Raises:
-            UserError: several keys could be one label and the config names none.
+            UserError: several keys could be one label, hold different numbers, and the config names none.
         """
         if not frame.values.keys() <= self.seen:
             self.seen |= frame.values.keys()
             for label in self._wanted:
-                self._resolve(label, where)
+                self._resolve(label)
+        for label, others in self._others.items():
+            self._compare(label, others, frame, where)
         return {label: frame.values[key] for label, key in self.found.items() if key in frame.values}
 
-    def _resolve(self, label: str, where: str) -> None:
+    def _resolve(self, label: str) -> None:
         if label in self._named:
             if (key := self._named[label]) in self.seen:
                 self.found[label] = key
             return
-        if self.found.get(label) == label:
+        candidates = sorted(key for key in self.seen if means(key, label))
+        if not candidates:
             return
-        candidates = [label] if label in self.seen else sorted(key for key in self.seen if means(key, label))
-        candidates += [key for key in [self.found.get(label)] if key and key not in candidates]
-        if len(candidates) > 1:
-            raise UserError(f"{where}: {label} may be {' or '.join(candidates)}; say which by keys.{label}")
-        if candidates:
-            self.found[label] = candidates[0]
-        if {"stress", "virial"} <= self.found.keys():
-            del self.found["stress"]  # one label twice: the virial needs no conversion
+        self.found.setdefault(label, label if label in candidates else candidates[0])
+        if others := [key for key in candidates if key != self.found[label]]:
+            self._others[label] = others
+
+    def _compare(self, label: str, others: Sequence[str], frame: RawFrame, where: str) -> None:
+        """Keys that mean one label hold the same numbers, and a source does not change from one to the other."""
+        key = self.found[label]
+        sizes = {"energy": (1,), "forces": (3 * len(frame.numbers),)}.get(label, (6, 9))  # not energies of atoms
+        there = [other for other in others if other in frame.values and np.size(frame.values[other]) in sizes]
+        if there and key not in frame.values:
+            raise UserError(
+                f"{where}: {label} may be {there[0]}, but is {key} in frames before; say which by keys.{label}, and "
+                "convert files with other keys to these first"
+            )
+        if differing := [other for other in there if not _same(frame.values[key], frame.values[other])]:
+            raise UserError(
+                f"{where}: {label} may be {' or '.join([key, *differing])}, which differ; say which by keys.{label}"
+            )
+
+    def adopt(self, other: "LabelKeys") -> None:
+        """Know the keys that another has found since it was copied from this one."""
+        self.seen, self.found, self._others = other.seen, other.found, other._others
 
     def check(self, source: str) -> None:
         """At the end of a source: were the named keys there, and any label at all?
@@ -120,3 +142,12 @@ def means(key: str, label: str) -> bool:
     parts = [part for part in re.split(r"[_\s-]+", key.casefold()) if part]
     words = [part for part in parts if part in WORDS[label]]
     return len(words) == 1 and all(part in AFFIXES for part in parts if part not in words)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two labels are the same numbers but for the digits with which they are written."""
+    try:
+        a, b = np.ravel(np.asarray(a, float)), np.ravel(np.asarray(b, float))
+    except (TypeError, ValueError):
+        return False
+    return a.shape == b.shape and np.allclose(a, b, rtol=1e-8, atol=ROUNDED, equal_nan=True)

@@ -8,7 +8,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from forgefield.errors import UserError
 POSITIONS = ("R", "coords", "positions", "coordinates")
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers")
 UNIT_KEYS = {"e_unit": "energy", "r_unit": "length"}
+OBJECTS = "an array holds Python objects, which can run any code and are not read; save arrays of numbers"
 BLOCK = 256  # frames read at a time
 
 
@@ -46,6 +47,7 @@ def read_npz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
         if "lattice" in archive.files:
             cell = np.asarray(archive["lattice"], float).T
         rows = {key: stack.enter_context(_Rows(archive, key)) for key in archive.files if key != numbers}
+        _check_types(path, {key: row for key, row in rows.items() if key == positions or options.is_label(key)})
         rows = {key: row for key, row in rows.items() if row.shape and row.dtype.kind in "fiub"}
         n_frames = _check_shapes(path, rows, z, positions, numbers, options.is_label)
         rows = {key: row for key, row in rows.items() if row.shape[0] == n_frames}
@@ -54,6 +56,13 @@ def read_npz(path: Path, options: ReadOptions) -> Iterator[RawFrame]:
             for i, r in enumerate(block.pop(positions)):
                 values = {key: values[i] for key, values in block.items()}
                 yield RawFrame(z, r, cell, np.full(3, "lattice" in archive.files), values)
+
+
+def _check_types(path: Path, labels: Mapping[str, "_Rows"]) -> None:
+    for key, row in labels.items():
+        if row.dtype.kind not in "fiub":
+            what = "Python objects" if row.dtype.hasobject else f"{row.dtype} elements"
+            raise UserError(f"{path}: {key} holds {what}, which are no numbers; save it as an array of floats")
 
 
 def _check_shapes(
@@ -82,6 +91,8 @@ def _open(path: Path, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
             with archive:
                 yield archive
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if "allow_pickle" in str(error):
+            raise UserError(f"{path}: {OBJECTS}") from None
         raise UserError(f"{path}: not a readable npz file ({error}); copy it again or {remedy}") from None
 
 

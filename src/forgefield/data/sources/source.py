@@ -34,8 +34,8 @@ class Source:
 
     Attributes:
         part_read: how much of the files has been read, from 0 to 1.
-        files: for each file read so far its path, format, units, the number of its first frame in the whole source, and
-            how many there are.
+        files: for each file read so far its path, format, units, the number of its first frame in the whole source,
+            how many there are, and the keys of those without labels.
         keys, weights: which key holds which label and weight, complete once the frames are used up.
         groups: which structures belong together in its split.
         isolated: energies of isolated atoms, which are among the rejected frames.
@@ -56,7 +56,7 @@ class Source:
         self.part_read = 0.0
         self._sizes = [size_of(path) for path in paths]
         self._options = ReadOptions(self.keys.may_hold, self.warnings, progress=self._progress)
-        self._without_volume = 0
+        self._without_volume, self._unlabelled = 0, set[str]()
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class Source:
         for path in self._paths:
             first, entry = index, None
             for name, plain in plain_files(path):
-                form, units = self._opened(name, plain)
+                form, units = self._opened(name, plain, name != str(path))
                 if entry not in (None, entry := {"path": str(path), "format": form.name, "units": units}):
                     raise UserError(f"{name}: of another format or in other units than the files before; unpack {path}")
                 work = Work(name, plain, index, units.factors(Units()), self._options.remedy, make)
@@ -95,13 +95,17 @@ class Source:
                     raise UserError(
                         f"{name}: no frames in it (read as {form.name}); set `format` if it is of another one"
                     )
-            self.files.append(entry | {"first_frame": first, "frames": index - first})
+            count = {"first_frame": first, "frames": index - first, "unlabelled": sorted(self._unlabelled)}
+            self.files.append(entry | count)
+            self._unlabelled.clear()
             self._progress(0.0)
         self.keys.check(self.name)
         self.weights.check(self.name, self.keys.seen)
-        self.warnings += self.isolated.warnings()
+        self.warnings += self.isolated.warnings() + self.weights.warnings()
         if self._without_volume:
-            self.warnings.append(f"stress ignored on {self._without_volume} frames that are not periodic")
+            self.warnings.append(
+                f"stress ignored on {self._without_volume} frames that are not periodic or without volume"
+            )
 
     def _pieces(self, work: Work, form: Format) -> Iterator[Done]:
         """What is made of the pieces of a file, in order and the same by any number of processes."""
@@ -131,15 +135,17 @@ class Source:
         for number, energy in notes.isolated:
             self.isolated.add(number, energy)
         self._without_volume += notes.without_volume
+        self._unlabelled |= notes.unlabelled
 
     def _progress(self, part: float) -> None:
         """Take how much of the file that follows those read whole has been read."""
         done = sum(self._sizes[: len(self.files)]) + part * self._sizes[min(len(self.files), len(self._sizes) - 1)]
         self.part_read = min(1.0, done / sum(self._sizes))
 
-    def _opened(self, name: str, plain: Path) -> tuple[Format, Units]:
-        """Format and units of a file that messages call ``name``."""
-        with named_as(plain, name, self._options):
+    def _opened(self, name: str, plain: Path, is_member: bool) -> tuple[Format, Units]:
+        """Format and units of a file that messages call ``name``; of an archive or not."""
+        way_out = ", or unpack the archive and name the files to read" if is_member else ""
+        with named_as(plain, name, self._options, way_out):
             form = find_format(plain, self._config.format, self._options)
             stated = form.stated(plain, self._options)
             return form, units_of_file(plain, self._config.units, stated, Units() if form.assumed else None)

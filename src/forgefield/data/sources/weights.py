@@ -1,6 +1,7 @@
 """How much each structure and each of its labels counts, where the source says so."""
 
 import difflib
+from collections import Counter
 from itertools import chain
 from typing import Any
 
@@ -24,6 +25,7 @@ class Weights:
 
     Attributes:
         found: key of the config -> key of the source that frames have shown.
+        missing: key of the config that names a key -> how many structures lack it.
     """
 
     def __init__(self, keys: Keys):
@@ -31,6 +33,7 @@ class Weights:
         self._names = {kind: (self._named[kind],) if kind in self._named else names for kind, names in USUAL.items()}
         self._all_names = frozenset(chain.from_iterable(self._names.values()))
         self.found: dict[str, str] = {}
+        self.missing: Counter[str] = Counter()
 
     def pick(self, frame: RawFrame, where: str) -> dict[str, float]:
         """The weights of one structure's labels, as fields of :class:`Structure`; of those that it lacks 1 or none.
@@ -38,6 +41,9 @@ class Weights:
         Raises:
             UserError: a weight is not a number, negative or not finite; the message begins with ``where``.
         """
+        for kind, name in self._named.items():
+            if name not in frame.values:
+                self.missing[kind] += 1
         if self._all_names.isdisjoint(frame.values):  # as nearly everywhere
             return {}
         given = {kind: self._pick(kind, frame, where) for kind in USUAL}
@@ -50,6 +56,12 @@ class Weights:
                 self.found[kind] = name
                 return _weight(frame.values[name], name, where)
         return 1.0
+
+    def warnings(self) -> list[str]:
+        """A line for each named key that some structures lack."""
+        return [
+            f"{n} frames have no {self._named[kind]}; their weight is 1" for kind, n in sorted(self.missing.items())
+        ]
 
     def check(self, source: str, seen: set[str]) -> None:
         """At the end of a source: were the named keys there?
