@@ -1,6 +1,7 @@
 """What tells a process of several which devices are its own, and processes on nodes that nobody has started."""
 
 import os
+import signal
 
 import pytest
 
@@ -8,6 +9,8 @@ from forgefield import launch
 from forgefield.config import load_config
 from forgefield.errors import UserError
 from forgefield.launch import here, processes
+from forgefield.launch.children import Child, wait
+from forgefield.trainers.stopping import Stop
 
 
 def run_config(*overrides):
@@ -77,3 +80,11 @@ def test_whoever_started_the_processes_speaks_for_them(environment, monkeypatch)
     environment(RANK="0")
     monkeypatch.setenv(processes.FAILURE, "failure.json")
     assert not launch.is_first()
+
+
+def test_a_process_that_was_killed_is_told_from_those_that_miss_it(tmp_path):
+    ends = ["exit 0", "exit 3", "kill -ABRT $$", "kill -KILL $$"]
+    children = [Child(["sh", "-c", end], dict(os.environ), signal.SIGKILL) for end in ends]
+    for child in children:
+        child.wait()
+    assert wait(children, tmp_path / "failure.json", Stop()) == (3, -signal.SIGKILL)

@@ -10,24 +10,24 @@ import pytest
 
 from forgefield.launch import slurm
 from forgefield.launch.processes import FAILURE
-from forgefield.launch.rank_logs import Followed, first_failed, last_lines, log_of
+from forgefield.launch.rank_logs import Followed, Lost, first_failed, last_lines, log_of
 
 
 @pytest.mark.parametrize(
     ("messages", "found"),
     [
         ("", None),
-        ("srun: error: n2: task 1: Killed\nsrun: error: n1: task 0: Terminated\n", (1, "Killed")),
-        ("srun: error: n2: tasks 4-7: Exited with exit code 3\n", (4, "Exited with exit code 3")),
-        ("srun: error: n2: task 3: Out Of Memory\n", (3, "Out Of Memory")),
+        ("srun: error: n2: task 1: Killed\nsrun: error: n1: task 0: Terminated\n", (1, "n2", "Killed")),
+        ("srun: error: n2: tasks 4-7: Exited with exit code 3\n", (4, "n2", "Exited with exit code 3")),
+        ("srun: error: n2: task 3: Out Of Memory\n", (3, "n2", "Out Of Memory")),
         (
             "prterun noticed that process rank 1 with PID 7 on node n2 exited on\nsignal 9 (Killed).\n",
-            (1, "exited on signal 9 (Killed)"),
+            (1, "n2", "exited on signal 9 (Killed)"),
         ),
     ],
 )
 def test_the_process_that_failed_first_is_found(messages, found):
-    assert first_failed(messages) == found
+    assert first_failed(messages) == (found and Lost(*found))
 
 
 def test_only_what_is_new_is_copied(tmp_path):

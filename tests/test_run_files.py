@@ -270,7 +270,8 @@ def test_a_training_goes_on_as_it_began_or_not_at_all(folder):
     ase.io.write(folder / "train.extxyz", list(frames(SIZES["train"], 7)))
     done = train()
     assert done.returncode == 2
-    assert done.stderr.startswith(f"{begun} data/train.h5 changed")
+    assert done.stderr.startswith(f"{begun} data/train.h5 changed (made from train.extxyz), statistics changed")
+    assert "data/valid.h5" not in done.stderr
 
     (folder / "kept.extxyz").rename(folder / "train.extxyz")
     done = train("training.lr=0.1", "--allow-changed", "training.lr", "devices=2", "training.eval_batch=3", limit)

@@ -41,6 +41,10 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
+def _names(rank: int, line: str) -> bool:
+    return line.startswith(f"error: rank {rank} of the training ") and "run again" in line
+
+
 class Trials:
     """Trainings of one method, which are killed and resumed and compared with an unbroken one."""
 
@@ -105,7 +109,7 @@ class Trials:
         if fault.everyone:
             if killed.code != -9:
                 problems.append(f"it ended with code {killed.code}, not -9")
-        elif killed.code != 3 or len(killed.errors) != 1 or "run again" not in killed.errors[0]:
+        elif killed.code != 3 or len(killed.errors) != 1 or not _names(fault.rank, killed.errors[0]):
             problems.append(f"it ended with code {killed.code} and {killed.errors}, not with one line")
         return problems
 

@@ -1,9 +1,11 @@
 """How runs stand, read from what trainings leave."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from forgefield.cli.app import app
@@ -54,6 +56,7 @@ def make(run, losses, steps=0):
     if len(losses) == 3:
         (run / "model").mkdir()
         (run / "model" / "model.json").write_text("{}")
+        save_file({"a": np.zeros(2)}, run / "model" / "weights.safetensors")
 
 
 def test_each_run_is_listed_with_its_state_and_place(folder):
@@ -83,7 +86,27 @@ def test_a_damaged_checkpoint_hides_neither_its_run_nor_others(folder):
             (checkpoints / name / "content.json").write_text(text)
     found = {run.run.removeprefix(f"{folder}/"): run for run in find_runs(folder)}
     assert len(found) == 5
-    assert (found["done"].state, found["done"].epoch) == ("complete", 3)
+    assert (found["done"].state, found["done"].epoch) == ("damaged", 3)
+    assert found["done"].where == f"{checkpoints}/epoch_000006/complete.json: no such file; remove this checkpoint"
+
+
+def test_what_is_missing_of_a_run_is_named(folder):
+    run, place = folder / "done", "checkpoints/epoch_000003"
+    assert find_runs(run)[0].state == "complete"
+    arrays, weights = run / place / "arrays.safetensors", run / "model" / "weights.safetensors"
+    for path, half, words in [
+        (weights, True, "weights.safetensors: damaged (.*); the command that trains writes it again"),
+        (weights, False, "weights.safetensors: no such file; the command that trains writes it again"),
+        (run / "model" / "model.json", False, "model.json: no such file; the command that trains writes it again"),
+        (arrays.with_name("content.json"), True, "content.json: its sha256 is another than complete.json says; .*"),
+        (arrays.with_name("content.json"), False, "content.json: no such file; remove this checkpoint"),
+        (arrays, True, "arrays.safetensors: damaged (.*); remove this checkpoint"),
+        (arrays, False, "arrays.safetensors: no such file; remove this checkpoint"),
+    ]:
+        path.write_bytes(path.read_bytes()[:-8]) if half else path.unlink()
+        (found,) = find_runs(run)
+        assert found.state == "damaged"
+        assert re.fullmatch(rf"{run}.*/{words}", found.where)
 
 
 def test_a_complete_run_of_which_more_is_asked_is_not_complete(folder):
@@ -91,6 +114,12 @@ def test_a_complete_run_of_which_more_is_asked_is_not_complete(folder):
     assert [run.state for run in find_runs(folder / "done")] == ["stopped"]
     (folder / "done" / "config.yaml").write_text("training: {epochs: 4, early_stopping: 1}\n")
     assert [run.state for run in find_runs(folder / "done")] == ["complete"]
+
+
+def test_a_run_of_which_less_is_asked_than_is_done_is_complete(folder):
+    (folder / "done" / "config.yaml").write_text("training: {epochs: 2}\n")
+    assert [run.state for run in find_runs(folder / "done")] == ["complete"]
+    assert "3 (2 asked for)" in CliRunner().invoke(app, ["runs", str(folder)], env={"COLUMNS": "200"}).stdout
 
 
 def test_an_error_is_forgotten_when_the_run_goes_on(folder):

@@ -4,6 +4,7 @@ from forgefield.config.training import TrainingConfig
 from forgefield.errors import UserError
 from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.checkpoints import save_checkpoint, saved_checkpoints
+from forgefield.trainers.history import HistoryRow
 from forgefield.trainers.record import Place
 
 PRINT = {"training.lr": 0.1, "data/train.h5": "f" * 64}
@@ -16,10 +17,11 @@ RECORD = {"rows": [], "best_epoch": 0, "best_loss": None, "partial": PARTIAL}
 def check(tmp_path):
     """A function that compares with a checkpoint, of a training that is complete or not."""
 
-    def make(fingerprint=PRINT, notes=NOTES, allowed=(), complete=False, kind="cosine"):
-        content = {"fingerprint": PRINT, "notes": NOTES, "complete": complete, "record": RECORD}
+    def make(fingerprint=PRINT, notes=NOTES, allowed=(), complete=False, kind="cosine", rows=()):
+        record = RECORD | {"rows": list(rows)}
+        content = {"fingerprint": PRINT, "notes": NOTES, "complete": complete, "record": record}
         save_checkpoint(tmp_path / "now", Place(0, 7), {}, content)
-        training = TrainingConfig(schedule={"kind": kind})
+        training = TrainingConfig(schedule={"kind": kind}, epochs=notes["training.epochs"])
         made_from = {"data/train.h5": "ethanol.xyz"}
         folders = tmp_path / "now", tmp_path / "aside"
         make.remarks = before_continuing(*folders, training, fingerprint, notes, allowed, made_from)
@@ -50,18 +52,40 @@ def test_what_decides_the_result_is_refused_in_mid_run(check, change, words, cap
 
 
 def test_a_complete_training_is_set_aside_instead_with_its_results(check, tmp_path, capsys):
-    for name in ("model/model.json", "metrics.json", "now/history.csv"):  # of which one was moved before a kill
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    # of which some were moved before a kill, and one of them was made again
+    for name in ("model/model.json", "metrics.json", "now/history.csv", "now/model/model.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()
-    assert check(PRINT | {"training.lr": 0.2}, complete=True) == [0, 1]
-    assert {path.name for path in (tmp_path / "aside").iterdir()} >= {"model", "metrics.json", "history.csv"}
-    assert [path.name for path in tmp_path.iterdir()] == ["aside"]
-    assert "training starts anew, because training.lr was 0.1 and is now 0.2; " in capsys.readouterr().err
+    for number in ("1", "2"):
+        assert check(PRINT | {"training.lr": 0.2}, complete=True) == [0, 0]
+        assert [path.name for path in tmp_path.iterdir()] == ["aside"]
+        said = capsys.readouterr().err
+        assert "training starts anew, because training.lr was 0.1 and is now 0.2; " in said
+        assert said.endswith(f"is in {tmp_path}/aside/{number}\n")
+        assert len(saved_checkpoints(tmp_path / "aside" / number)) == 1
+    # nothing of the first is lost
+    assert {path.name for path in (tmp_path / "aside" / "1").iterdir()} >= {"model", "metrics.json", "history.csv"}
 
 
 def test_a_key_to_allow_that_does_not_exist(check):
     with pytest.raises(UserError, match=r"--allow-changed training.rl: no such key; did you mean training.lr\?"):
         check(allowed=["training.rl"])
+
+
+def test_a_key_that_may_always_change_needs_no_leave(check, capsys):
+    check(allowed=["training.epochs"])
+    assert capsys.readouterr().err == "note: --allow-changed training.epochs: not needed, it may always change\n"
+    with pytest.raises(UserError, match=r"no such key; did you mean training.eval_batch\?"):
+        check(allowed=["eval_batch"])
+
+
+def test_fewer_epochs_than_are_done_train_nothing(check, capsys):
+    rows = [dict.fromkeys(HistoryRow.__annotations__) | {"step": 4}] * 3
+    assert check(notes=NOTES | {"training.epochs": 2}, rows=rows) == [1, 0]
+    assert capsys.readouterr().err == "note: training.epochs was 5 and is now 2: nothing is left to be trained\n"
+    assert check.remarks == []
+    # what is complete for the one that asks is set aside where he asks for another
+    assert check(PRINT | {"training.lr": 0.2}, NOTES | {"training.epochs": 2}, rows=rows) == [0, 0]
 
 
 def test_a_key_that_there_is_no_more_can_be_allowed(check):

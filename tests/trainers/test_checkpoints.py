@@ -67,13 +67,18 @@ def test_nothing_saved(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["arrays.safetensors", "content.json", "complete.json"])
-def test_a_damaged_one_is_passed_over_loudly_and_put_aside(tmp_path, capsys, name):
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_damaged_one_is_passed_over_loudly_and_put_aside(tmp_path, capsys, name, is_there):
     _, newest = save(tmp_path, (1, 0), (1, 5))
-    damaged = (newest / name).read_bytes()
-    (newest / name).write_bytes(damaged[: len(damaged) // 2])
+    if is_there:
+        damaged = (newest / name).read_bytes()
+        (newest / name).write_bytes(damaged[: len(damaged) // 2])
+    else:
+        (newest / name).unlink()
     assert load_newest(tmp_path).content["number"] == 0
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith(f"{newest}: damaged checkpoint passed over (")
+    reason = "" if is_there else f"{newest / name}: no such file; remove this checkpoint)"
+    assert first.startswith(f"{newest}: damaged checkpoint passed over ({reason}")
     assert second == (
         f"continues from {tmp_path}/epoch_000001, which is older; {tmp_path}/damaged_{newest.name} can be removed"
     )

@@ -103,7 +103,11 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     train_run(settings(lr=0.002), *inputs, output)
     assert "training starts anew, because training.lr was 0.001 and is now 0.002" in capfd.readouterr().err
     assert [float(row["lr"]) for row in history(output)] == pytest.approx([0.002, 0.002])
-    assert (output / "checkpoints-before" / "model" / "model.json").exists()
+    assert (output / "checkpoints-before" / "1" / "model" / "model.json").exists()
+    train_run(settings(lr=0.002, epochs=1), *inputs, output)
+    log = capfd.readouterr().err
+    assert "note: training.epochs was 2 and is now 1: nothing is left to be trained\n" in log
+    assert "complete: 2 epochs are done, more than the 1 that are asked for, the best is epoch 2" in log
 
 
 @pytest.mark.parametrize("backend", ["jax", "fabric"])

@@ -13,14 +13,14 @@ from forgefield.cli.paths import RESULTS
 if TYPE_CHECKING:
     from forgefield.prepare.standing import Standing
 
-STYLES = {"complete": "green", "running": "cyan", "stopped": "yellow", "failed": "red"}
+STYLES = {"complete": "green", "running": "cyan", "stopped": "yellow", "failed": "red", "damaged": "red"}
 
 
 def runs(
     folder: Annotated[Path, typer.Argument(help="Where the runs are, however deep.")] = RESULTS / "runs",
     as_json: AsJson = False,
 ) -> None:
-    """List runs: complete, running, stopped or failed, how far they are, and their best score."""
+    """List runs: complete, running, stopped, failed or damaged, how far they are, and their best score."""
     from forgefield.prepare.standing import find_runs
 
     found = find_runs(folder)
@@ -42,9 +42,15 @@ def _print_table(folder: Path, found: "list[Standing]") -> None:
         table.add_row(
             escape(str(Path(run.run).relative_to(folder))),
             f"[{STYLES[run.state]}]{run.state}",
-            f"{run.epoch} of {run.epochs or '?'}",
+            _epochs(run),
             str(run.step),
             "" if run.best_loss is None else f"{run.best_loss:.4g} (epoch {run.best_epoch})",
             escape(run.where),
         )
     Console().print(table)
+
+
+def _epochs(run: "Standing") -> str:
+    if run.epochs is not None and run.epoch > run.epochs:
+        return f"{run.epoch} ({run.epochs} asked for)"
+    return f"{run.epoch} of {run.epochs or '?'}"

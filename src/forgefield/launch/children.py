@@ -7,12 +7,19 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from forgefield.trainers.stopping import Stop
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS, GRACE_SECONDS = 0.1, 5.0
+
+
+class Ended(NamedTuple):
+    """Which of several processes has ended, and its code, which is negative for a signal."""
+
+    index: int
+    code: int
 
 
 class Child(subprocess.Popen):
@@ -22,7 +29,7 @@ class Child(subprocess.Popen):
         command, environment: of the process.
         end: the signal.
         keep: descriptors that stay open in it.
-        output: the file that it writes to; None: where its parent does.
+        output, errors: the files that its stdout and stderr go to; None: where its parent's do.
     """
 
     def __init__(
@@ -32,10 +39,11 @@ class Child(subprocess.Popen):
         end: signal.Signals,
         keep: Sequence[int] = (),
         output: TextIO | None = None,
+        errors: TextIO | None = None,
     ) -> None:
         self._end = end
         # in a group of its own: what a terminal sends to all of a group reaches only the parent, which passes it on
-        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "pass_fds": keep, "stdout": output, "stderr": output}
+        apart = {"process_group": 0, "stdin": subprocess.DEVNULL, "pass_fds": keep, "stdout": output, "stderr": errors}
         super().__init__(command, env=environment, preexec_fn=self._end_with_parent, **apart)
 
     def ask(self) -> None:
@@ -50,8 +58,8 @@ class Child(subprocess.Popen):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, self._end)
 
 
-def wait(children: Sequence[Child], failure: Path, stop: Stop, meanwhile: Callable[[], object] = lambda: None) -> int:
-    """Wait until all have ended or one has failed, which ends the others; returns the first code that is not 0.
+def wait(children: Sequence[Child], failure: Path, stop: Stop, meanwhile: Callable[[], object] = lambda: None) -> Ended:
+    """Wait until all have ended or one has failed, which ends the others; returns the first that failed.
 
     Args:
         children: the processes.
@@ -69,7 +77,9 @@ def wait(children: Sequence[Child], failure: Path, stop: Stop, meanwhile: Callab
                     child.ask()
             time.sleep(POLL_SECONDS)
         meanwhile()
-        return next((code for code in codes if code), 0)
+        ended = [Ended(index, code) for index, code in enumerate(codes) if code]
+        # others fail or abort because they miss one that was killed
+        return min(ended, key=lambda process: (process.code > 0, process.code == -signal.SIGABRT), default=Ended(0, 0))
     finally:
         _end(children)
 

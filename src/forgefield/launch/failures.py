@@ -76,13 +76,14 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
     os._exit(code)
 
 
-def raise_failure(code: int, failure: Path, stop: Stop) -> None:
+def raise_failure(code: int, failure: Path, stop: Stop, who: str = "a process") -> None:
     """Report that a process has failed, or was stopped, if one has.
 
     Args:
         code: with which the first one ended, or what has started it.
         failure: the file that the first one that ended early has left.
         stop: whether they were asked to end.
+        who: the one that ended first, in words.
     """
     # whoever loses its connection to a process that was killed reports that too
     if failure.exists() and code >= 0:
@@ -94,4 +95,4 @@ def raise_failure(code: int, failure: Path, stop: Stop) -> None:
         raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
     if code:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")
+        raise MachineError(f"{who} of the training {how}; run again: it continues from the last checkpoint")

@@ -52,8 +52,8 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Se
         with open(messages, "w") as file:
             # both end all processes at SIGTERM
             command = [*_launcher(config, job), sys.executable, *sys.argv]
-            launcher = Child(command, environment, signal.SIGTERM, keep, output=file)
-        code = wait([launcher], failure, stop, follow)
+            launcher = Child(command, environment, signal.SIGTERM, keep, file, file)
+        code = wait([launcher], failure, stop, follow).code
         # before the launcher had to end the others
         before = said.text()
         follow()
@@ -75,14 +75,12 @@ def _empty_directory(path: Path) -> Iterator[Path]:
 
 def _report_lost(messages: str, failure: Path, logs: Path) -> None:
     """Report a process that was killed, or failed without a word; others that miss it may have left a failure, too."""
-    if (found := first_failed(messages)) is None:
+    if (lost := first_failed(messages)) is None:
         return
-    rank, how = found
-    killed = not how.startswith(("Exited", "Terminated"))
-    if killed or not failure.exists():
-        print(last_lines(logs, rank), file=sys.stderr, flush=True)
-    if killed:
-        raise MachineError(f"rank {rank} of the training was lost ({how}); the same command continues it")
+    if lost.is_killed or not failure.exists():
+        print(last_lines(logs, lost.rank), file=sys.stderr, flush=True)
+    if lost.is_killed:
+        raise MachineError(f"{lost}; the same command continues it")
 
 
 def _launcher(config: RunConfig, job: Job) -> list[str]:

@@ -5,7 +5,7 @@ import re
 import socket
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 LINES = 10
 
@@ -62,7 +62,32 @@ def last_lines(folder: Path, rank: int) -> str:
     return "\n".join([f"the last lines of rank {rank} ({path}):", *(f"    {line}" for line in lines)])
 
 
-def first_failed(messages: str) -> tuple[int, str] | None:
-    """The process that has failed first by what srun or mpirun says, and how."""
-    found = re.search(r"\btasks? (\d+)\S*: (.+)|\bprocess rank (\d+)\b[^.]*? (exited [^.]+)", messages)
-    return (int(found[1] or found[3]), " ".join((found[2] or found[4]).split())) if found else None
+class Lost(NamedTuple):
+    """A process that has failed, by what has started it: which, on which machine, and how."""
+
+    rank: int
+    host: str
+    how: str
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether it had no time to say why."""
+        return not self.how.startswith(("Exited", "Terminated"))
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} of the training on {self.host} was lost ({self.how})"
+
+
+# of srun and mpirun
+FAILURES = (
+    r"\berror: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?P<how>.+)",
+    r"\bprocess rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) (?P<how>exited [^.]+)",
+)
+
+
+def first_failed(messages: str) -> Lost | None:
+    """The process that has failed first by what srun or mpirun says."""
+    for pattern in FAILURES:
+        if found := re.search(pattern, messages):
+            return Lost(int(found["rank"]), found["host"], " ".join(found["how"].split()))
+    return None

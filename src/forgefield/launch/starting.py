@@ -10,11 +10,12 @@ from pathlib import Path
 
 from forgefield.config import RunConfig
 from forgefield.doctor.processes import find_program
-from forgefield.errors import StoppedError, UserError
+from forgefield.errors import MachineError, StoppedError, UserError
 from forgefield.launch.children import Child, wait
 from forgefield.launch.failures import raise_failure
 from forgefield.launch.in_job import start_in_job
 from forgefield.launch.processes import COORDINATOR, FAILURE, STARTED, process_count
+from forgefield.launch.rank_logs import Followed, first_failed
 from forgefield.launch.slurm import allocation
 from forgefield.trainers.stopping import Stop
 
@@ -47,19 +48,34 @@ def _start_here(config: RunConfig, stop: Stop, keep: Sequence[int]) -> None:
         failure = Path(folder) / "failure.json"
         environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
-            # mpirun ends its ranks at SIGTERM
-            children = [Child([*_mpirun(count), *command], environment | AS_ROOT, signal.SIGTERM, keep)]
-        else:
-            port = _free_port()
-            own = [_names(config.backend, i, count, port) for i in range(count)]
-            children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
-        code = wait(children, failure, stop)
-        if code == 1 and stop.reason is not None and config.parallelism == "mpi" and not failure.exists():
-            raise StoppedError(
-                f"stopped {stop.reason}, which mpirun got, too, and ended its processes, maybe before they were saved; "
-                "the same command continues from the last checkpoint"
-            )
-        raise_failure(code, failure, stop)
+            _start_by_mpirun([*_mpirun(count), *command], environment | AS_ROOT, failure, stop, keep)
+            return
+        port = _free_port()
+        own = [_names(config.backend, i, count, port) for i in range(count)]
+        children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
+        rank, code = wait(children, failure, stop)
+        raise_failure(code, failure, stop, f"rank {rank}")
+
+
+def _start_by_mpirun(
+    command: Sequence[str], environment: dict[str, str], failure: Path, stop: Stop, keep: Sequence[int]
+) -> None:
+    messages = failure.with_name("messages")
+    said = Followed(messages, sys.stderr)
+    with open(messages, "w") as file:
+        # mpirun ends its ranks at SIGTERM
+        child = Child(command, environment, signal.SIGTERM, keep, errors=file)
+    code = wait([child], failure, stop, said.copy).code
+    before = said.text()  # mpirun had to end the others
+    said.copy()
+    if code == 1 and stop.reason is not None and not failure.exists():
+        raise StoppedError(
+            f"stopped {stop.reason}, which mpirun got, too, and ended its processes, maybe before they were saved; "
+            "the same command continues from the last checkpoint"
+        )
+    if stop.reason is None and (lost := first_failed(before)) and (lost.is_killed or not failure.exists()):
+        raise MachineError(f"{lost}; run again: it continues from the last checkpoint")
+    raise_failure(code, failure, stop)
 
 
 def _mpirun(count: int) -> list[str]:

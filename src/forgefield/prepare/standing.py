@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 import yaml
 
-from forgefield.config.contents import checked
 from forgefield.errors import MachineError, UserError
-from forgefield.files import atomic_file, read_json
+from forgefield.files import atomic_file
 from forgefield.prepare.lock import LOCK, holder
-from forgefield.trainers.checkpoints import CONTENT, REMEDY, Content, saved_checkpoints
+from forgefield.trainers.checkpoints import damage_of, read_content, saved_checkpoints
 from forgefield.trainers.record import TrainingRecord
 
 ERROR = "error.txt"
@@ -24,15 +23,16 @@ class Standing:
 
     Attributes:
         run: its directory.
-        state: ``stopped`` is a run that a signal, a time limit or SIGKILL has ended; ``failed`` one with an error.
+        state: ``stopped`` is a run that a signal, a time limit or SIGKILL has ended; ``failed`` one with an error;
+            ``damaged`` one of whose newest checkpoint, or model, something is missing.
         epoch, step: finished epochs and optimizer steps in its newest checkpoint that can be read.
         epochs: that it was last asked for.
         best_epoch, best_loss: of the lowest validation loss, or of the last epoch without validation data.
-        where: which process works on it, or where it goes on, or its error.
+        where: which process works on it, or where it goes on, or its error, or what is damaged.
     """
 
     run: str
-    state: Literal["complete", "running", "stopped", "failed"]
+    state: Literal["complete", "running", "stopped", "failed", "damaged"]
     epoch: int
     step: int
     epochs: int | None
@@ -56,14 +56,19 @@ def find_runs(folder: Path) -> list[Standing]:
 
 def standing(run: Path) -> Standing:
     """How one run stands."""
-    content = _newest_content(run)
+    content, damage = _newest_content(run)
     record = TrainingRecord.read(content["record"]) if content else TrainingRecord()
     error = run / ERROR
     config = run / "config.yaml"
     asked = yaml.safe_load(config.read_text())["training"] if config.exists() else {}
+    is_done = _is_done(record, asked) and (run / "model").exists()
+    if is_done and not damage:
+        damage = _damage_of_model(run / "model")
     if process := holder(run):
         state, where = "running", process
-    elif _is_done(record, asked) and (run / "model" / "model.json").exists():
+    elif damage:
+        state, where = "damaged", damage
+    elif is_done:
         state, where = "complete", ""
     elif error.exists():
         state, where = "failed", error.read_text().strip()
@@ -86,14 +91,26 @@ def _is_done(record: TrainingRecord, asked: Mapping[str, Any]) -> bool:
     return "epochs" in asked and record.finished(asked["epochs"], asked.get("early_stopping"))
 
 
-def _newest_content(run: Path) -> dict[str, Any] | None:
-    """What the newest checkpoint that can be read says."""
+def _newest_content(run: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """What the newest checkpoint that can be read says, and why no newer one can, of which the arrays are not read."""
+    damage = None
     for path in saved_checkpoints(run / "checkpoints"):
-        with suppress(UserError, OSError):  # it is damaged, or has just been removed by its training
-            content = read_json(path / CONTENT)
-            checked(path / CONTENT, content, Content, REMEDY)
-            return content
-    return None
+        try:
+            return read_content(path, quick=True), damage
+        except UserError as error:  # it is damaged, or has just been removed by its training
+            damage = damage or str(error)
+    return None, damage
+
+
+def _damage_of_model(model: Path) -> str | None:
+    """What is missing of a trained model, of which the weights are not read."""
+    if not (model / "model.json").exists():
+        reason = f"{model / 'model.json'}: no such file"
+    elif damage := damage_of(model / "weights.safetensors"):
+        reason = f"{model / 'weights.safetensors'}: {damage}"
+    else:
+        return None
+    return f"{reason}; the command that trains writes it again"
 
 
 @contextmanager

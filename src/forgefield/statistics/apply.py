@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ase.data import atomic_numbers, chemical_symbols
 
@@ -73,6 +73,11 @@ def apply_statistics(potential: Potential, path: Path) -> Potential:
     if potential.pretrained:
         return refitted
     return _scaled(refitted, statistics.force_rms or 1.0, statistics.neighbors.average or 1.0)
+
+
+def used_of(path: Path) -> dict[str, Any]:
+    """What a potential takes from a statistics file, as JSON content."""
+    return read_content(path, Statistics, AGAIN).model_dump(mode="json")
 
 
 def _scaled(potential: Potential, force_rms: float, average_neighbors: float) -> Potential:

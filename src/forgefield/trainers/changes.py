@@ -63,8 +63,8 @@ def before_continuing(
 ) -> list[str]:
     """Refuse, or say, what is different from when the newest checkpoint was written.
 
-    The checkpoints and results of a training that is complete are moved to ``aside``, replacing what is there: what is
-    asked for is another training.
+    The checkpoints and results of a training that is complete are moved to a new directory in ``aside``: what is asked
+    for is another training.
 
     Args:
         directory: of all checkpoints, beside the results.
@@ -84,45 +84,62 @@ def before_continuing(
     """
     found = newest_checkpoint(directory)
     # a key may have gone since, as devices without balance: repeat
-    known = {**(found[1]["fingerprint"] if found else {}), **fingerprint}
-    for key in allowed:
-        if key not in known:
-            raise UserError(f"--allow-changed {key}: no such key{did_you_mean(key, known)}")
+    _check_allowed(allowed, {**(found[1]["fingerprint"] if found else {}), **fingerprint}, notes)
     if found is None:
         return []
     path, content = found
     changes = changed_keys(content["fingerprint"], fingerprint)
     refused = {key: values for key, values in changes.items() if key not in allowed}
-    if refused and content["complete"]:
-        _set_aside(directory, aside)
-        say(f"training starts anew, because {in_words(changes)}; all that is there of the one before is in {aside}")
+    record = TrainingRecord.read(content["record"])
+    is_done = record.finished(training.epochs, training.early_stopping)
+    if refused and (content["complete"] or is_done):
+        kept = _set_aside(directory, aside)
+        say(f"training starts anew, because {in_words(changes)}; all that is there of the one before is in {kept}")
         return []
     refuse_changes(path, content, refused, made_from)
-    record = TrainingRecord.read(content["record"])
     noted = changed_keys(content["notes"], notes)
     if changes:
         say(f"goes on as --allow-changed says, though {in_words(changes)}: no training in one go gives this result")
-    if EPOCHS in noted and training.schedule.kind != "constant":
+    if EPOCHS in noted and training.schedule.kind != "constant" and not is_done:
         changes[EPOCHS] = noted[EPOCHS]
     for line in _notes(noted, record, training):
         say(f"note: {line}")
     return [f"after {record.place}: {_in_words(key, *values)}" for key, values in changes.items()]
 
 
-def _set_aside(directory: Path, aside: Path) -> None:
-    """The results go first: if this is killed, the next start finds the checkpoints, and so does it again."""
-    shutil.rmtree(aside, ignore_errors=True)
+def _check_allowed(allowed: Collection[str], known: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
+    """Refuse keys that there are not, and say which need no leave."""
+    free = {word: None for key in notes for word in key.split(" x ")}
+    for key in allowed:
+        if key not in known and key not in free:
+            raise UserError(f"--allow-changed {key}: no such key{did_you_mean(key, {**known, **free})}")
+        if key not in known:
+            say(f"note: --allow-changed {key}: not needed, it may always change")
+
+
+def _set_aside(directory: Path, aside: Path) -> Path:
+    """Move checkpoints and results to a directory in ``aside`` with the number after the last; returns it.
+
+    The results go first: if this is killed, the next start finds the checkpoints, and so does it again.
+    """
+    aside.mkdir(exist_ok=True)
+    kept = aside / str(1 + max((int(path.name) for path in aside.iterdir() if path.name.isdecimal()), default=0))
     for name in RESULTS:
         if (path := directory.with_name(name)).exists():
-            path.rename(directory / name)
-    directory.rename(aside)
+            # from such a kill, where the training was then asked for again: its results were made again
+            if (before := directory / name).is_dir():
+                shutil.rmtree(before)
+            path.rename(before)
+    return directory.rename(kept)
 
 
 def _notes(changes: Changes, record: TrainingRecord, training: TrainingConfig) -> Iterator[str]:
     """What has changed that does not decide what a step computes."""
     if EPOCHS in changes:
         before, now = changes.pop(EPOCHS)
-        if training.schedule.kind == "constant":
+        if record.finished(now, training.early_stopping):
+            yield f"{EPOCHS} was {before} and is now {now}: nothing is left to be trained"
+        elif training.schedule.kind == "constant":
             yield f"{EPOCHS} was {before} and is now {now}: the same training as of {now} epochs in one go"
         else:
             yield (

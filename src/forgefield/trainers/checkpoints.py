@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save
 
 from forgefield.config.contents import Record, checked
@@ -102,7 +103,7 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
     for path in saved_checkpoints(directory):
         try:
             content = read_content(path)
-        except (OSError, DamagedFileError) as error:
+        except DamagedFileError as error:
             say(f"{path}: damaged checkpoint passed over ({error})")
             damaged.append(path)
             continue
@@ -116,13 +117,24 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
     return None
 
 
-def read_content(path: Path) -> dict[str, Any]:
+def read_content(path: Path, *, quick: bool = False) -> dict[str, Any]:
     """The JSON content of a checkpoint, all of whose files have the checksums that were noted last.
+
+    Args:
+        path: the checkpoint.
+        quick: only see that the arrays are there and of the length that their file says, without reading them.
 
     Raises:
         DamagedFileError: something is missing, or not what was written.
         UserError: it is of another format.
     """
+    try:
+        return _checked_content(path, quick)
+    except OSError as error:
+        raise DamagedFileError(f"{error.filename}: {_in_words(error)}; {REMEDY}") from None
+
+
+def _checked_content(path: Path, quick: bool) -> dict[str, Any]:
     mark = read_json(path / MARK, REMEDY)
     if mark.get("forgefield_format", FORMAT) != FORMAT:
         raise UserError(
@@ -130,12 +142,29 @@ def read_content(path: Path) -> dict[str, Any]:
             f"remove {path.parent} to start again"
         )
     digests = checked(path / MARK, mark, Mark, REMEDY).sha256
-    for name in (ARRAYS, CONTENT):
+    if quick and (reason := damage_of(path / ARRAYS)):
+        raise DamagedFileError(f"{path / ARRAYS}: {reason}; {REMEDY}")
+    for name in (CONTENT,) if quick else (ARRAYS, CONTENT):
         if sha256_of(path / name) != digests.get(name):
             raise DamagedFileError(f"{path / name}: its sha256 is another than {MARK} says; {REMEDY}")
     content = read_json(path / CONTENT, REMEDY)
     checked(path / CONTENT, content, Content, REMEDY)
     return content
+
+
+def damage_of(path: Path) -> str | None:
+    """Why a file of arrays is not there, or not as long as its beginning says; None where it is."""
+    try:
+        with open(path, "rb"), safe_open(path, "numpy"):
+            return None
+    except OSError as error:
+        return _in_words(error)
+    except SafetensorError as error:
+        return f"damaged ({error})"
+
+
+def _in_words(error: OSError) -> str:
+    return "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
 
 
 def load_newest(directory: Path) -> Checkpoint | None:

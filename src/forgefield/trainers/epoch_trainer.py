@@ -139,6 +139,8 @@ class EpochTrainer(SavedTrainer):
         if not record.finished(epochs, self._patience):
             return None
         done, key = f"all {record.epoch} epochs are done", "training.epochs (max_epochs)"
+        if record.epoch > epochs:
+            done = f"{record.epoch} epochs are done, more than the {epochs} that are asked for"
         if record.epoch < epochs:
             done, key = f"it stopped early after epoch {record.epoch}", "training.early_stopping"
         return f"complete: {done}, the best is {record.best}; to train longer, raise {key}"

@@ -1,5 +1,7 @@
 """What a training depends on, by key: what decides its result, and what does not."""
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -9,10 +11,12 @@ from typing import Any
 
 from forgefield import __version__
 from forgefield.config import RunConfig
+from forgefield.data.store import Store
 from forgefield.errors import UserError
-from forgefield.files import sha256_of
+from forgefield.files import read_json, sha256_of
 from forgefield.models.plugin.code import code_files
 from forgefield.models.potential import Potential
+from forgefield.statistics import used_of
 
 # keys of `training` that may change between the parts of a training that was interrupted
 FREE_KEYS = {
@@ -28,6 +32,8 @@ FREE_KEYS = {
     "kernels",
     "micro_batches",
 }
+# of a model's description, what does not change the model
+ORIGIN = {"source", "created_by"}
 PACKAGES = {
     "jax": ("numpy", "jax", "jaxlib", "optax", "mpi4jax"),
     "fabric": ("numpy", "torch", "lightning", "flashcart"),
@@ -36,6 +42,8 @@ PACKAGES = {
 
 def fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) -> Iterator[tuple[str, Any]]:
     """What must be the same for a training to be continued.
+
+    Of files that is what they hold: one that was made again, from a file of another name, say, is still the same.
 
     Raises:
         UserError: a file is missing.
@@ -46,13 +54,31 @@ def fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) ->
         yield "step_batch", config.step_batch
     if config.training.balance == "repeat":  # for which an epoch depends on the number of processes
         yield "devices", config.n_devices
-    files = {f"data/{name}": data / name for name in ("train.h5", "valid.h5")}
-    files |= {f"model/{name}": model / name for name in ("model.json", "weights.safetensors")}
-    # named by what they are: a directory that was moved is still the same
-    for name, path in (files | {"statistics": statistics}).items():
+    for name, path in inputs(data, model, statistics).items():
         if not path.exists():
             raise UserError(f"{path}: no such file; run the stage that makes it first")
-        yield name, sha256_of(path)
+        yield name, _content_digest(name, path)
+
+
+def inputs(data: Path, model: Path, statistics: Path) -> dict[str, Path]:
+    """The files of a training, named by what they are: a directory that was moved is still the same."""
+    files = {f"data/{name}": data / name for name in ("train.h5", "valid.h5")}
+    files |= {f"model/{name}": model / name for name in ("model.json", "weights.safetensors")}
+    return files | {"statistics": statistics}
+
+
+def _content_digest(name: str, path: Path) -> str:
+    """The sha256 of what decides a training in one of :func:`inputs`."""
+    if name.startswith("data/"):
+        with Store(path) as store:
+            return store.digest()
+    if name == "model/model.json":
+        kept = {key: value for key, value in read_json(path).items() if key not in ORIGIN}
+    elif name == "statistics":
+        kept = used_of(path)
+    else:
+        return sha256_of(path)
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def code(potential: Potential) -> Iterator[tuple[str, str]]:

@@ -16,14 +16,14 @@ from forgefield.config import RunConfig
 from forgefield.data.processes import Processes
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
-from forgefield.files import WRITE_ERRORS, atomic_file, write_json
+from forgefield.files import WRITE_ERRORS, atomic_file, sha256_of, write_json
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.provenance import provenance
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
 from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.epoch_trainer import EpochTrainer
-from forgefield.trainers.fingerprint import code, fingerprint, notes
+from forgefield.trainers.fingerprint import code, fingerprint, inputs, notes
 from forgefield.trainers.hangs import HangWatch
 from forgefield.trainers.say import say
 from forgefield.trainers.stopping import Stop, end_of_job
@@ -55,7 +55,7 @@ def train_run(
 
     Writes ``config.yaml``, ``history.csv``, ``checkpoints/`` and, when training is done, ``provenance.json`` and
     ``model/`` with the parameters of the epoch with the lowest validation loss. Where the checkpoints of a complete
-    training of other settings or data are found, they are moved to ``checkpoints-before/`` with its results, and
+    training of other settings or data are found, they are moved into ``checkpoints-before/`` with its results, and
     training starts anew. A run that is complete only writes its results again.
 
     Args:
@@ -79,9 +79,11 @@ def train_run(
     processes, stop = processes or engine.prepare(config), stop or Stop()
     potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
-    origin = {}
+    origin, sums = {}, {}
     if processes.index == 0:
-        origin = dict(fingerprint(config, data, model, statistics)) | dict(code(potential))
+        own = dict(code(potential))
+        origin = dict(fingerprint(config, data, model, statistics)) | own
+        sums = _sums(data, model, statistics, potential) | own
     with ExitStack() as stack:
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         if processes.index == 0:
@@ -110,8 +112,7 @@ def train_run(
                 trainer.train(config.training.epochs, stop)
             if processes.index == 0:
                 save_potential(_trained(potential, trainer), output / "model")
-                hashes = _hashes_of_sources(data, potential) | _hashes(origin)
-                write_json(output / "provenance.json", _provenance(config, trainer, hashes))
+                write_json(output / "provenance.json", _provenance(config, trainer, sums))
         except OSError as error:
             if error.filename is None and error.errno not in DISK_ERRORS:  # such as a lost connection
                 raise
@@ -165,27 +166,22 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
     return replace(potential, **arrays, pretrained=True, source=source)
 
 
-def _hashes(origin: dict[str, Any]) -> dict[str, str]:
-    """The sha256 of the files that training read."""
-    return {name: value for name, value in origin.items() if name == "statistics" or "/" in name}
-
-
-def _hashes_of_sources(data: Path, potential: Potential) -> dict[str, str]:
-    """The sha256 of the user's own files that these were made from, by their names."""
+def _sums(data: Path, model: Path, statistics: Path, potential: Potential) -> dict[str, str]:
+    """The sha256 of what the training reads, and of the user's own files that this was made from, by their names."""
     source = potential.source
     found = {source["name"]: source["sha256"]} if source.keys() >= {"name", "sha256"} else {}
     for path in (data / f"{split}.h5" for split in ("train", "valid", "test")):
         if path.exists():
             with Store(path) as store:
                 found |= store.source_hashes
-    return found
+    return found | {name: sha256_of(path) for name, path in inputs(data, model, statistics).items()}
 
 
-def _provenance(config: RunConfig, trainer: EpochTrainer, hashes: dict[str, str]) -> dict[str, Any]:
+def _provenance(config: RunConfig, trainer: EpochTrainer, sums: dict[str, str]) -> dict[str, Any]:
     """By what, from what and in which time a run was trained."""
     rows = trainer.history
     return provenance(config.backend) | {
-        "sha256": hashes,
+        "sha256": sums,
         "trained": {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "epochs": len(rows),
