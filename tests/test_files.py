@@ -1,5 +1,6 @@
 import pytest
 
+from forgefield import files
 from forgefield.errors import UserError
 from forgefield.files import atomic_directory, atomic_file, read_json, remove_leftovers, write_json
 
@@ -33,6 +34,14 @@ def test_an_error_names_the_path_that_was_asked_for(tmp_path):
         (temporary / "a" / "b").write_text("x")
     assert caught.value.filename == str(tmp_path / "new")
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_new_directories_are_on_disk_before_what_is_in_them(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(files, "sync", synced.append)
+    with atomic_directory(tmp_path / "run" / "checkpoints" / "epoch_1"):
+        pass
+    assert set(synced[:2]) == {tmp_path, tmp_path / "run"}
 
 
 def test_what_killed_processes_have_left_is_removed_and_nothing_else(tmp_path):

@@ -62,16 +62,24 @@ def test_a_port_follows_from_the_number_of_a_job_and_is_free():
 
 
 FAIL = """
+import errno
 from forgefield.errors import MachineError
 from forgefield.launch import ended_together
 
 with ended_together():
-    raise MachineError("the disk is full")
+    raise {}
 """
 
 
-def test_a_failure_that_cannot_be_noted_is_said_and_ends_the_process(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        ('MachineError("the disk is full")', "error: the disk is full\n"),
+        ('OSError(errno.ENOSPC, "No space left", "a.h5")', "error: a.h5: No space left; choose another path or make "),
+    ],
+)
+def test_a_failure_that_cannot_be_noted_is_said_and_ends_the_process(tmp_path, error, line):
     environment = os.environ | {FAILURE: str(tmp_path / "gone" / "failure.json")}
-    done = subprocess.run([sys.executable, "-c", FAIL], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", FAIL.format(error)], env=environment, capture_output=True, text=True)
     assert done.returncode == 3
-    assert done.stderr == "error: the disk is full\n"
+    assert done.stderr.startswith(line)

@@ -53,6 +53,12 @@ def named(where: object) -> Iterator[None]:
 PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
 
 
+def of_file(error: OSError) -> tuple[str, int]:
+    """The line and exit code of an error that names a file."""
+    code = UserError.exit_code if error.errno in PATH_ERRORS else MachineError.exit_code
+    return f"{error.filename}: {error.strerror or error}; choose another path or make room there", code
+
+
 @contextmanager
 def reported_errors() -> Iterator[None]:
     """Turn the errors of this file, or of a file that cannot be used, into one line and exit code.
@@ -69,8 +75,7 @@ def reported_errors() -> Iterator[None]:
     except OSError as error:
         if error.filename is None:
             raise
-        code = UserError.exit_code if error.errno in PATH_ERRORS else MachineError.exit_code
-        line = f"{error.filename}: {error.strerror or error}; choose another path or make room there"
+        line, code = of_file(error)
     else:
         return
     print(f"error: {' '.join(line.split())}", file=sys.stderr)

@@ -60,7 +60,7 @@ def atomic_file(path: Path | str, *, synced: bool = True) -> Iterator[Path]:
     It need not be ``synced`` to disk where something else is that it can be made from again.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_parents(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -80,7 +80,7 @@ def atomic_file(path: Path | str, *, synced: bool = True) -> Iterator[Path]:
 def atomic_directory(path: Path | str) -> Iterator[Path]:
     """Yield a new temporary directory; it replaces ``path`` whole on success and is removed on any failure."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_parents(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
@@ -108,6 +108,14 @@ def remove_leftovers(directory: Path) -> None:
             shutil.rmtree(path)
         else:  # it may have gone with its directory
             path.unlink(missing_ok=True)
+
+
+def _make_parents(path: Path) -> None:
+    """Make the directories above ``path``; new ones are on disk before what will be in them."""
+    new = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for parent in new:
+        sync(parent.parent)
 
 
 def _name(error: OSError, path: Path, temporary: Path) -> None:

@@ -32,6 +32,13 @@ def test_every_verb_explains_itself(forgefield, verb):
     assert f"forgefield {verb}" in output
 
 
+def test_keys_that_may_have_changed_can_come_by_the_environment(monkeypatch):
+    monkeypatch.setenv("FORGEFIELD_ALLOW_CHANGED", "training.lr training.seed")
+    command = get_command(app).commands["train"]
+    with command.make_context("train", ["run.yaml"]) as context:
+        assert list(context.params["allow_changed"]) == ["training.lr", "training.seed"]
+
+
 def test_version(forgefield):
     assert forgefield("--version") == (0, f"forgefield {__version__}\n", "")
 

@@ -86,6 +86,13 @@ def test_a_damaged_checkpoint_hides_neither_its_run_nor_others(folder):
     assert (found["done"].state, found["done"].epoch) == ("complete", 3)
 
 
+def test_a_complete_run_of_which_more_is_asked_is_not_complete(folder):
+    (folder / "done" / "config.yaml").write_text("training: {epochs: 4, early_stopping: null}\n")
+    assert [run.state for run in find_runs(folder / "done")] == ["stopped"]
+    (folder / "done" / "config.yaml").write_text("training: {epochs: 4, early_stopping: 1}\n")
+    assert [run.state for run in find_runs(folder / "done")] == ["complete"]
+
+
 def test_an_error_is_forgotten_when_the_run_goes_on(folder):
     with noted_error(folder / "full"):
         pass

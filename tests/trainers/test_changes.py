@@ -20,7 +20,9 @@ def check(tmp_path):
         content = {"fingerprint": PRINT, "notes": NOTES, "complete": complete, "record": RECORD}
         save_checkpoint(tmp_path / "now", Place(0, 7), {}, content)
         training = TrainingConfig(schedule={"kind": kind})
-        before_continuing(tmp_path / "now", tmp_path / "aside", training, fingerprint, notes, allowed)
+        made_from = {"data/train.h5": "ethanol.xyz"}
+        folders = tmp_path / "now", tmp_path / "aside"
+        make.remarks = before_continuing(*folders, training, fingerprint, notes, allowed, made_from)
         return [len(saved_checkpoints(tmp_path / name)) for name in ("now", "aside")]
 
     return make
@@ -34,9 +36,9 @@ def test_nothing_has_changed(check, capsys):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"training.lr": 0.2}, r"training.lr was 0.1 and is now 0.2; .* `--allow-changed training.lr` to"),
-        ({"data/train.h5": "e" * 64}, r"data/train.h5 changed; .* `--allow-changed data/train.h5` to"),
-        ({"devices": 2}, r"devices was None and is now 2; .* `--allow-changed devices` to"),
+        ({"training.lr": 0.2}, r"training.lr was 0.1 and is now 0.2; .* `--allow-changed training.lr` "),
+        ({"data/train.h5": "e" * 64}, r"data/train.h5 changed \(made from ethanol.xyz\); .*-changed data/train.h5` "),
+        ({"devices": 2}, r"devices was None and is now 2; .* \(or `FORGEFIELD_ALLOW_CHANGED='devices' snakemake "),
     ],
 )
 def test_what_decides_the_result_is_refused_in_mid_run(check, change, words, capsys):
@@ -44,10 +46,16 @@ def test_what_decides_the_result_is_refused_in_mid_run(check, change, words, cap
         check(PRINT | change)
     assert check(PRINT | change, allowed=list(change)) == [1, 0]
     assert "goes on as --allow-changed says, though " in capsys.readouterr().err
+    assert [line.split(":")[0] for line in check.remarks] == ["after 7 steps of epoch 1"]
 
 
-def test_a_complete_training_is_set_aside_instead(check, capsys):
+def test_a_complete_training_is_set_aside_instead_with_its_results(check, tmp_path, capsys):
+    for name in ("model/model.json", "metrics.json", "now/history.csv"):  # of which one was moved before a kill
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
     assert check(PRINT | {"training.lr": 0.2}, complete=True) == [0, 1]
+    assert {path.name for path in (tmp_path / "aside").iterdir()} >= {"model", "metrics.json", "history.csv"}
+    assert [path.name for path in tmp_path.iterdir()] == ["aside"]
     assert "training starts anew, because training.lr was 0.1 and is now 0.2; " in capsys.readouterr().err
 
 
@@ -84,3 +92,4 @@ def test_what_is_harmless_is_noted(check, capsys):
 def test_more_epochs_continue_with_the_schedule_of_the_longer_training(check, capsys, kind, words):
     check(notes=NOTES | {"training.epochs": 9}, kind=kind)
     assert capsys.readouterr().err == f"note: training.epochs was 5 and is now 9: {words}\n"
+    assert bool(check.remarks) == (kind == "cosine")

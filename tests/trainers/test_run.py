@@ -103,7 +103,7 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     train_run(settings(lr=0.002), *inputs, output)
     assert "training starts anew, because training.lr was 0.001 and is now 0.002" in capfd.readouterr().err
     assert [float(row["lr"]) for row in history(output)] == pytest.approx([0.002, 0.002])
-    assert (output / "checkpoints-before").is_dir()
+    assert (output / "checkpoints-before" / "model" / "model.json").exists()
 
 
 @pytest.mark.parametrize("backend", ["jax", "fabric"])

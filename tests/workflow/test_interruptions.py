@@ -1,6 +1,7 @@
 """A training that was killed, or lost the snakemake that started it, continues when snakemake is called again."""
 
 import csv
+import json
 import os
 import shutil
 import signal
@@ -103,6 +104,29 @@ def test_when_the_job_is_killed_and_then_all_are_ended(workspace):
     weights = (workspace.results / RUN / "model/weights.safetensors").read_bytes()
     assert "complete: all" in finish(workspace, "--forcerun", "train", before=before)
     assert (workspace.results / RUN / "model/weights.safetensors").read_bytes() == weights
+
+
+@pytest.mark.slow
+def test_when_a_setting_is_changed_in_mid_run(workspace, monkeypatch):
+    process = start(workspace)
+    before = wait_for(workspace, 5, process)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=LIMIT)
+    changed = ("--config", f"training={{epochs: {EPOCHS}, lr: 1e-4}}")
+    refused = workspace.run(*changed)
+    assert refused.returncode
+    way_out = "(or `FORGEFIELD_ALLOW_CHANGED='training.lr' snakemake ...`)"
+    assert way_out in (workspace.results / "logs/train/water-tiny-jax.log").read_text()
+    monkeypatch.setenv("FORGEFIELD_ALLOW_CHANGED", "training.lr")
+    done = workspace.run(*changed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = history(workspace)
+    assert rows[: len(before)] == before
+    assert float(rows[-1]["lr"]) < 2e-4
+    monkeypatch.delenv("FORGEFIELD_ALLOW_CHANGED")
+    assert workspace.jobs(*changed) == set()
+    kept = json.loads((workspace.results / RUN / "provenance.json").read_text())["trained"]["changed"]
+    assert [line.split(": ")[1].split(" was")[0] for line in kept] == ["training.lr"]
 
 
 def test_when_snakemake_alone_was_killed_the_next_call_waits_for_its_training(workspace):

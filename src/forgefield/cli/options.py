@@ -8,6 +8,7 @@ import typer
 
 from forgefield.cli.completion import CONFIG, config_keys, dataset_names, model_names, run_names
 from forgefield.config import Config, RunConfig, load_config
+from forgefield.config.training import ALLOWED
 from forgefield.errors import UserError
 
 ConfigSource = Annotated[
@@ -63,7 +64,11 @@ Wait = Annotated[
 ]
 AllowChanged = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY", help="A key that may differ from when the training began; can be repeated."),
+    typer.Option(
+        metavar="KEY",
+        envvar=ALLOWED,
+        help="A key that may differ from when the training began; can be repeated.",
+    ),
 ]
 
 

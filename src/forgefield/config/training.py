@@ -24,6 +24,10 @@ def _own_name(precision: str) -> str:
     return LIGHTNING_NAMES.get(precision, precision)
 
 
+# names keys that may have changed in mid-training all the same; no setting, which would make other stages run again
+ALLOWED = "FORGEFIELD_ALLOW_CHANGED"
+
+
 class Schedule(Section):
     """How the learning rate changes from step to step."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from forgefield.errors import MachineError, StoppedError, UserError
+from forgefield.errors import MachineError, StoppedError, UserError, of_file
 from forgefield.launch.processes import FAILURE, RANK_LOGS, is_first, rank
 from forgefield.launch.rank_logs import last_lines
 from forgefield.trainers.stopping import Stop
@@ -32,8 +32,15 @@ def ended_together() -> Iterator[None]:
         os._exit(128 + signal.SIGINT)
     except SystemExit as error:  # at a signal
         os._exit(error.code if isinstance(error.code, int) else 1)
+    except OSError as error:
+        _fail(*(_unknown(error) if error.filename is None else of_file(error)))
     except BaseException as error:  # whatever it is, the others must not wait for this process
-        _fail(f"{type(error).__name__}: {error}", 1, traceback.format_exc())
+        _fail(*_unknown(error))
+
+
+def _unknown(error: BaseException) -> tuple[str, int, str]:
+    """Message, exit code and where it came from, of what may be a mistake of the program."""
+    return f"{type(error).__name__}: {error}", 1, traceback.format_exc()
 
 
 def end_all(message: str) -> NoReturn:
@@ -50,7 +57,8 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
         elif is_first():  # which all others would repeat
             print(line, file=sys.stderr, flush=True)
     else:
-        own = Path(f"{path}.{os.getpid()}")
+        # numbers of processes are the same on several nodes
+        own = Path(f"{path}.{rank()}.{os.getpid()}")
         if code not in (UserError.exit_code, StoppedError.exit_code) and RANK_LOGS in os.environ:
             print(trace, file=sys.stderr, flush=True)
             trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"

@@ -33,7 +33,7 @@ def make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], o
     output.mkdir(parents=True, exist_ok=True)
     (output / "test.h5").unlink(missing_ok=True)
     for part, (path,) in files.items():
-        link = output / f".{part}.{os.getpid()}"
+        link = output / f".{part}.h5.{os.getpid()}.tmp"  # by its name a leftover, where this is killed
         link.symlink_to(path.resolve())
         os.replace(link, output / f"{part}.h5")
 

@@ -1,6 +1,6 @@
 """How runs stand: which are complete, at work, stopped or failed, and where."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +58,12 @@ def standing(run: Path) -> Standing:
     """How one run stands."""
     content = _newest_content(run)
     record = TrainingRecord.read(content["record"]) if content else TrainingRecord()
-    config, error = run / "config.yaml", run / ERROR
+    error = run / ERROR
+    config = run / "config.yaml"
+    asked = yaml.safe_load(config.read_text())["training"] if config.exists() else {}
     if process := holder(run):
         state, where = "running", process
-    elif content and content["complete"] and (run / "model" / "model.json").exists():
+    elif _is_done(record, asked) and (run / "model" / "model.json").exists():
         state, where = "complete", ""
     elif error.exists():
         state, where = "failed", error.read_text().strip()
@@ -72,11 +74,16 @@ def standing(run: Path) -> Standing:
         state=state,
         epoch=record.epoch,
         step=record.step,
-        epochs=yaml.safe_load(config.read_text())["training"]["epochs"] if config.exists() else None,
+        epochs=asked.get("epochs"),
         best_epoch=record.best_epoch,
         best_loss=record.best_loss,
         where=where,
     )
+
+
+def _is_done(record: TrainingRecord, asked: Mapping[str, Any]) -> bool:
+    """Whether all is done that was last asked for, which may be more than before."""
+    return "epochs" in asked and record.finished(asked["epochs"], asked.get("early_stopping"))
 
 
 def _newest_content(run: Path) -> dict[str, Any] | None:

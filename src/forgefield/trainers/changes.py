@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forgefield.config.messages import did_you_mean
-from forgefield.config.training import TrainingConfig
+from forgefield.config.training import ALLOWED, TrainingConfig
 from forgefield.errors import UserError
 from forgefield.trainers.checkpoints import newest_checkpoint
 from forgefield.trainers.record import TrainingRecord
@@ -15,6 +15,8 @@ from forgefield.trainers.say import say
 
 Changes = dict[str, tuple[Any, Any]]
 EPOCHS = "training.epochs"
+# what a run's directory holds of a training, and would be taken for that of the next one
+RESULTS = ("metrics.json", "provenance.json", "model", "history.csv")
 
 
 def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> Changes:
@@ -24,9 +26,10 @@ def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> Change
     return {k: (saved.get(k), present.get(k)) for k in keys if saved.get(k) != present.get(k)}
 
 
-def in_words(changes: Changes) -> str:
-    """All changes, each with its values where they are short."""
-    return ", ".join(_in_words(key, *values) for key, values in changes.items())
+def in_words(changes: Changes, made_from: Mapping[str, str] | None = None) -> str:
+    """All changes, each with its values where they are short, and with the file of a user that it was made from."""
+    origins = {key: f" (made from {file})" for key, file in (made_from or {}).items()}
+    return ", ".join(_in_words(key, *values) + origins.get(key, "") for key, values in changes.items())
 
 
 def _in_words(key: str, saved: Any, present: Any) -> str:
@@ -34,14 +37,18 @@ def _in_words(key: str, saved: Any, present: Any) -> str:
     return f"{key} was {saved} and is now {present}" if short else f"{key} changed"
 
 
-def refuse_changes(path: Path, content: Mapping[str, Any], changes: Changes) -> None:
+def refuse_changes(
+    path: Path, content: Mapping[str, Any], changes: Changes, made_from: Mapping[str, str] | None = None
+) -> None:
     """Raise a UserError for what decides the result and is not as it was in a checkpoint."""
     if changes:
         words = " ".join(f"--allow-changed {key}" for key in changes)
         place = TrainingRecord.read(content["record"]).place
+        in_snakemake = f"{ALLOWED}='{' '.join(changes)}' snakemake ..."
         raise UserError(
-            f"{path.parent}: the training is after {place}, and {in_words(changes)}; set it back to continue, write "
-            f"`{words}` to continue with it from there, or move this folder away to start again"
+            f"{path.parent}: the training is after {place}, and {in_words(changes, made_from)}; set it back to "
+            f"continue, write `{words}` (or `{in_snakemake}`) to continue with it from there, or move this folder away "
+            "to start again"
         )
 
 
@@ -52,19 +59,24 @@ def before_continuing(
     fingerprint: Mapping[str, Any],
     notes: Mapping[str, Any],
     allowed: Collection[str],
-) -> None:
+    made_from: Mapping[str, str] | None = None,
+) -> list[str]:
     """Refuse, or say, what is different from when the newest checkpoint was written.
 
-    The checkpoints of a training that is complete are moved to ``aside``, replacing what is there: what is asked for is
-    another training.
+    The checkpoints and results of a training that is complete are moved to ``aside``, replacing what is there: what is
+    asked for is another training.
 
     Args:
-        directory: of all checkpoints.
+        directory: of all checkpoints, beside the results.
         aside: where they are moved.
         training: the present settings.
         fingerprint: what decides the result, by key.
         notes: what does not, by key.
         allowed: keys of ``fingerprint``, or of that in the checkpoint, that may have changed.
+        made_from: files of the user, in words, by those keys of ``fingerprint`` that were made from them.
+
+    Returns:
+        What has changed and decides the result, a line each, if the training is continued.
 
     Raises:
         UserError: something else in ``fingerprint`` has changed and the training is not complete; or there is no such
@@ -77,20 +89,33 @@ def before_continuing(
         if key not in known:
             raise UserError(f"--allow-changed {key}: no such key{did_you_mean(key, known)}")
     if found is None:
-        return
+        return []
     path, content = found
     changes = changed_keys(content["fingerprint"], fingerprint)
     refused = {key: values for key, values in changes.items() if key not in allowed}
     if refused and content["complete"]:
-        shutil.rmtree(aside, ignore_errors=True)
-        directory.rename(aside)
-        say(f"training starts anew, because {in_words(changes)}; the checkpoints until then are in {aside}")
-        return
-    refuse_changes(path, content, refused)
+        _set_aside(directory, aside)
+        say(f"training starts anew, because {in_words(changes)}; all that is there of the one before is in {aside}")
+        return []
+    refuse_changes(path, content, refused, made_from)
+    record = TrainingRecord.read(content["record"])
+    noted = changed_keys(content["notes"], notes)
     if changes:
         say(f"goes on as --allow-changed says, though {in_words(changes)}: no training in one go gives this result")
-    for line in _notes(changed_keys(content["notes"], notes), TrainingRecord.read(content["record"]), training):
+    if EPOCHS in noted and training.schedule.kind != "constant":
+        changes[EPOCHS] = noted[EPOCHS]
+    for line in _notes(noted, record, training):
         say(f"note: {line}")
+    return [f"after {record.place}: {_in_words(key, *values)}" for key, values in changes.items()]
+
+
+def _set_aside(directory: Path, aside: Path) -> None:
+    """The results go first: if this is killed, the next start finds the checkpoints, and so does it again."""
+    shutil.rmtree(aside, ignore_errors=True)
+    for name in RESULTS:
+        if (path := directory.with_name(name)).exists():
+            path.rename(directory / name)
+    directory.rename(aside)
 
 
 def _notes(changes: Changes, record: TrainingRecord, training: TrainingConfig) -> Iterator[str]:

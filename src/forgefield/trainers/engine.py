@@ -67,6 +67,11 @@ class Engine(ABC):
     def best_params(self) -> Any:
         """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
 
+    @property
+    def best_buffers(self) -> Mapping[str, np.ndarray]:
+        """Arrays of the model that no optimizer changes, but its own code has, after that epoch."""
+        return {}
+
     @abstractmethod
     def _steps(self, epoch: int, start: int, pause: Callable[[int], bool]) -> Iterator[StepDone]:
         """The steps of an epoch after the first ``start``, until ``self._stop`` is asked on any process.

@@ -1,5 +1,6 @@
 """What a training depends on, by key: what decides its result, and what does not."""
 
+import os
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,6 +11,8 @@ from forgefield import __version__
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
 from forgefield.files import sha256_of
+from forgefield.models.plugin.code import code_files
+from forgefield.models.potential import Potential
 
 # keys of `training` that may change between the parts of a training that was interrupted
 FREE_KEYS = {
@@ -27,7 +30,7 @@ FREE_KEYS = {
 }
 PACKAGES = {
     "jax": ("numpy", "jax", "jaxlib", "optax", "mpi4jax"),
-    "fabric": ("numpy", "torch", "lightning"),
+    "fabric": ("numpy", "torch", "lightning", "flashcart"),
 }
 
 
@@ -50,6 +53,14 @@ def fingerprint(config: RunConfig, data: Path, model: Path, statistics: Path) ->
         if not path.exists():
             raise UserError(f"{path}: no such file; run the stage that makes it first")
         yield name, sha256_of(path)
+
+
+def code(potential: Potential) -> Iterator[tuple[str, str]]:
+    """The files of a user's own model, which must be the same too: their weights do not tell what they compute."""
+    files = code_files(potential.config["object"]) if potential.architecture == "python" else []
+    for path in files:
+        base = Path(os.path.commonpath([file.parent for file in files]))
+        yield f"code/{path.relative_to(base).as_posix()}", sha256_of(path)
 
 
 def notes(config: RunConfig) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from forgefield.config.base import NonNegativeInteger, Section
 from forgefield.config.contents import Finite
@@ -63,12 +63,14 @@ class TrainingRecord:
         rows: one per finished epoch.
         best_epoch, best_loss: of the lowest validation loss, or of the last epoch without validation data.
         partial: the epoch after these.
+        remarks: what else a reader of the result must know, a line each.
     """
 
     rows: list[HistoryRow] = field(default_factory=list)
     best_epoch: int = 0
     best_loss: float | None = None
     partial: PartialEpoch = field(default_factory=PartialEpoch)
+    remarks: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Self:
@@ -141,6 +143,9 @@ class SavedRecord(Section):
 
     partial: SavedPartial
     """what is done of the next epoch"""
+
+    remarks: list[str] = Field(default_factory=list)
+    """what else a reader of the result must know"""
 
     @model_validator(mode="after")
     def _columns(self) -> Self:

@@ -1,6 +1,7 @@
 """One training run as a stage: from converted data, model and statistics to a trained potential."""
 
-from collections.abc import Callable, Collection
+import errno
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,19 +16,21 @@ from forgefield.config import RunConfig
 from forgefield.data.processes import Processes
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
-from forgefield.files import atomic_file, write_json
+from forgefield.files import WRITE_ERRORS, atomic_file, write_json
 from forgefield.models.potential import Potential, load_potential, save_potential
 from forgefield.provenance import provenance
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
 from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.epoch_trainer import EpochTrainer
-from forgefield.trainers.fingerprint import fingerprint, notes
+from forgefield.trainers.fingerprint import code, fingerprint, notes
 from forgefield.trainers.hangs import HangWatch
 from forgefield.trainers.say import say
 from forgefield.trainers.stopping import Stop, end_of_job
 
 ENGINES = {"jax": "forgefield.trainers.jax_engine", "fabric": "forgefield.trainers.fabric.engine"}
+# which can be repaired, and name no file in some cases
+DISK_ERRORS = WRITE_ERRORS | {errno.EROFS, errno.EACCES, errno.EPERM, errno.ESTALE}
 BEFORE, HANGS = "checkpoints-before", ".hangs"
 
 
@@ -52,8 +55,8 @@ def train_run(
 
     Writes ``config.yaml``, ``history.csv``, ``checkpoints/`` and, when training is done, ``provenance.json`` and
     ``model/`` with the parameters of the epoch with the lowest validation loss. Where the checkpoints of a complete
-    training of other settings or data are found, they are moved to ``checkpoints-before/`` and training starts anew. A
-    run that is complete only writes its results again.
+    training of other settings or data are found, they are moved to ``checkpoints-before/`` with its results, and
+    training starts anew. A run that is complete only writes its results again.
 
     Args:
         config: of the run.
@@ -76,7 +79,9 @@ def train_run(
     processes, stop = processes or engine.prepare(config), stop or Stop()
     potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
-    origin = dict(fingerprint(config, data, model, statistics)) if processes.index == 0 else {}
+    origin = {}
+    if processes.index == 0:
+        origin = dict(fingerprint(config, data, model, statistics)) | dict(code(potential))
     with ExitStack() as stack:
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         if processes.index == 0:
@@ -88,13 +93,16 @@ def train_run(
         )
         trainer.notes = dict(notes(config))
         # only now, when nothing is left that could be refused
+        remarks = []
         if processes.index == 0:
-            before_continuing(checkpoints, output / BEFORE, config.training, origin, trainer.notes, allowed)
+            changed = checkpoints, output / BEFORE, config.training, origin, trainer.notes, allowed
+            remarks = before_continuing(*changed, dict(_made_from([train, valid])))
         for end, reason in processes.broadcast(_limits(stop, config) if processes.index == 0 else []):
             stop.limit(end, reason)
         if trainer.resume(allowed) and processes.index == 0:
             going_on = f"continues after {trainer.standing()}; from {checkpoints}"
             say(trainer.complete(config.training.epochs) or going_on)
+            trainer.remarks.extend(remarks)
         try:
             if processes.index == 0:
                 _write_config(config, output / "config.yaml")
@@ -105,6 +113,8 @@ def train_run(
                 hashes = _hashes_of_sources(data, potential) | _hashes(origin)
                 write_json(output / "provenance.json", _provenance(config, trainer, hashes))
         except OSError as error:
+            if error.filename is None and error.errno not in DISK_ERRORS:  # such as a lost connection
+                raise
             raise MachineError(f"{error}; repair this and run again: training continues from {checkpoints}") from None
 
 
@@ -128,6 +138,13 @@ def _watch(
     return HangWatch(output / HANGS, processes, stop, limit, on_hang)
 
 
+def _made_from(stores: Iterable[Store]) -> Iterator[tuple[str, str]]:
+    """The user's files that converted data were made from, where they are known."""
+    for store in stores:
+        if files := [name for name, _ in store.places.files]:
+            yield f"data/{store.path.name}", files[0] + (f" and {len(files) - 1} more" if files[1:] else "")
+
+
 def _limits(stop: Stop, config: RunConfig) -> list[tuple[float, str]]:
     """When the run must have ended, and why; for all processes, which in a validation hear of one another only late."""
     limits = []
@@ -144,7 +161,8 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
         **potential.source,
         "trained": {"epoch": trainer.best_epoch, "parameters": "of the lowest validation loss"},
     }
-    return replace(potential, parameters=trainer.best_params, pretrained=True, source=source)
+    arrays = {"parameters": trainer.best_params, "buffers": {**potential.buffers, **trainer.best_buffers}}
+    return replace(potential, **arrays, pretrained=True, source=source)
 
 
 def _hashes(origin: dict[str, Any]) -> dict[str, str]:
@@ -173,6 +191,7 @@ def _provenance(config: RunConfig, trainer: EpochTrainer, hashes: dict[str, str]
             "epochs": len(rows),
             "best_epoch": trainer.best_epoch,
             "seconds": round(sum(row["seconds"] for row in rows), 3),
+            "changed": trainer.remarks,
         },
     }
 

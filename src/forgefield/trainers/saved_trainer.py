@@ -77,6 +77,11 @@ class SavedTrainer(Engine):
         """One row per finished epoch."""
         return list(self._record.rows)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What has changed in its course that decides the result; can be appended to."""
+        return self._record.remarks
+
     def _write_history(self) -> None:
         if self._log_file and self._is_main:
             write_history(self._log_file, self._record.rows)

@@ -3,12 +3,14 @@
 import socket
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from forgefield.data.processes import Processes
 from forgefield.errors import UserError
 from forgefield.files import make_directory
 
+TOKEN, OLD = ".shared-", 3600.0  # seconds, after which nobody looks for one any more
 PATIENCE = 10.0  # seconds in which a file system over a network shows what another machine has written
 
 
@@ -20,9 +22,10 @@ def require_shared(directory: Path, processes: Processes) -> None:
     """
     if processes.count == 1:
         return
-    token, is_new = directory / f".shared-{uuid.uuid4().hex}", not directory.exists()
+    token, is_new = directory / f"{TOKEN}{uuid.uuid4().hex}", not directory.exists()
     if processes.index == 0:
         make_directory(directory, "output_path")
+        _remove_old(directory)
         token.touch()
     name = processes.broadcast(token.name)
     everyone = processes.exchange((_appears(directory / name), socket.gethostname(), str(directory.resolve())))
@@ -37,6 +40,14 @@ def require_shared(directory: Path, processes: Processes) -> None:
             f"output_path: process {index} on {host} does not see in {path} what process 0 on {everyone[0][1]} wrote "
             f"into {everyone[0][2]}; choose a directory on a file system that all nodes share"
         )
+
+
+def _remove_old(directory: Path) -> None:
+    """Remove what processes that were killed have left; others may just be starting here, before they have the lock."""
+    for path in directory.glob(f"{TOKEN}*"):
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > OLD:
+                path.unlink()
 
 
 def _appears(path: Path) -> bool:

@@ -1,4 +1,5 @@
 import csv
+import errno
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ from forgefield.models.inference import predict
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.statistics.summarize import UNITS as STATISTICS_UNITS
 from forgefield.trainers import run as runs
+from forgefield.trainers.fabric.engine import prepare
+from forgefield.trainers.fabric.processes import FabricProcesses
 from forgefield.trainers.run import train_run
 
 
@@ -54,6 +57,19 @@ def test_the_trained_model_predicts_in_jax_what_was_validated_in_pytorch(inputs,
     best = history(tmp_path / "run")[potential.source["trained"]["epoch"] - 1]
     assert float(best["valid_energy_mae_meV_per_atom"]) == pytest.approx(1000 * energy, rel=1e-9)
     assert float(best["valid_forces_mae_meV_per_A"]) == pytest.approx(1000 * np.abs(forces).mean(), rel=1e-9)
+
+
+class Lost(FabricProcesses):
+    """Processes that have lost one of theirs when they meet after an evaluation."""
+
+    def exchange(self, item):
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+
+def test_a_lost_connection_is_not_taken_for_a_fault_of_a_disk(inputs, tmp_path):
+    config = run_config(batch=4, epochs=1)
+    with pytest.raises(ConnectionResetError):
+        train_run(config, *inputs, tmp_path / "run", Lost(prepare(config).fabric))
 
 
 def test_processes_that_nobody_has_started(inputs, tmp_path):

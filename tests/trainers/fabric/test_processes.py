@@ -153,18 +153,59 @@ OTHERS = {
 }
 
 
+def import_other(inputs, folder, monkeypatch, architecture, code=PAIRS):
+    """Make ``folder/inputs`` of these data and a model of another architecture."""
+    (folder / "small_pairs.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "small_pairs", raising=False)
+    config = ModelConfig(architecture=architecture, elements=["H", "O"], r_max=3.0, **OTHERS[architecture])
+    import_model("m", config, folder / "inputs" / "model")
+    for split in ("train", "valid"):
+        (folder / "inputs" / f"{split}.h5").symlink_to(inputs / f"{split}.h5")
+
+
 @pytest.mark.parametrize("architecture", OTHERS)
 def test_models_of_other_architectures(inputs, tmp_path, monkeypatch, architecture):
-    (tmp_path / "small_pairs.py").write_text(PAIRS)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.syspath_prepend(tmp_path)
-    config = ModelConfig(architecture=architecture, elements=["H", "O"], r_max=3.0, **OTHERS[architecture])
-    import_model("m", config, tmp_path / "inputs" / "model")
-    for split in ("train", "valid"):
-        (tmp_path / "inputs" / f"{split}.h5").symlink_to(inputs / f"{split}.h5")
+    import_other(inputs, tmp_path, monkeypatch, architecture)
     one, two = (train(tmp_path / "inputs", tmp_path / f"run-{n}", n) for n in (1, 2))
     assert_same(two, one)
     assert float(one[1][-1]["train_loss"]) < float(one[1][0]["train_loss"])
+
+
+# draws random numbers, and keeps a mean of what it has met, which counts
+DRAWING = PAIRS.replace(
+    "torch.nn.Parameter(torch.ones(1))\n",
+    "torch.nn.Parameter(torch.ones(1))"
+    + """
+        self.register_buffer("seen", torch.zeros(()))
+        self.register_buffer("batches", torch.tensor(0))
+""",
+).replace(
+    " (1 - x) ** 3\n",
+    """ (1 - x) ** 3 + self.seen.clone() * (1 - x) ** 4
+        energy = torch.nn.functional.dropout(energy, 0.3, self.training)
+        if self.training:
+            self.seen += 0.1 * (x.detach().mean() - self.seen)
+            self.batches += 1
+""",
+)
+
+
+@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_random_numbers_and_buffers_of_a_model_are_the_same_after_a_kill(inputs, tmp_path, monkeypatch, devices):
+    import_other(inputs, tmp_path, monkeypatch, "python", DRAWING)
+    settings, output = {"checkpoint_steps": 3, "ema": 0.9}, tmp_path / "killed"
+    started = tmp_path / "inputs", output, devices, 3, json.dumps(settings)
+    assert subprocess.run(words(*started, "kill@11")).returncode
+    assert saved_checkpoints(output / "checkpoints")
+    ranks, rows = train(tmp_path / "inputs", output, devices, 3, **settings)
+    whole, whole_rows = train(tmp_path / "inputs", tmp_path / "whole", devices, 3, **settings)
+    for name, value in whole[0].items():
+        assert {rank[name].tobytes() for rank in ranks + whole} == {value.tobytes()}, name
+    assert [row["valid_loss"] for row in rows] == [row["valid_loss"] for row in whole_rows]
+    assert whole[0]["batches"] > 0
+    assert whole[0]["seen"] > 0
 
 
 @pytest.mark.parametrize("batching", ["dynamic"], indirect=True)  # the default

@@ -1,7 +1,7 @@
 """Train the small model: ``train_small.py INPUTS OUTPUT DEVICES EPOCHS [SETTINGS [EVENT]]``, in so many processes.
 
 Settings of training, as JSON, change the usual ones. EVENT happens on the last process, see ``scripted.py``.
-Each process writes its parameters as ``rank_N.npz``.
+Each process writes its parameters, and buffers that may change, as ``rank_N.npz``.
 """
 
 import json
@@ -43,7 +43,7 @@ def train():
         trainer.resume()
         scripted = sys.argv[6:] and processes.index == DEVICES - 1
         trainer.train(EPOCHS, Scripted(trainer, sys.argv[6]) if scripted else None)
-    np.savez(OUTPUT / f"rank_{processes.index}.npz", **trainer.params)
+    np.savez(OUTPUT / f"rank_{processes.index}.npz", **trainer.params, **trainer.best_buffers)
 
 
 with reported_errors():

@@ -26,3 +26,7 @@ class PluginModel(DerivedModel):
                 f"shape {tuple(graph.n_atoms.shape)}"
             )
         return energy
+
+    def changing_buffers(self) -> dict[str, Tensor]:
+        """What the code may change as it is trained, such as the means of BatchNorm; nobody knows which it does."""
+        return dict(self.network.named_buffers())

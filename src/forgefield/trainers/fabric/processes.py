@@ -1,6 +1,6 @@
 """The processes of ``torch.distributed`` that train together, each with one device: gloo on CPUs, nccl on GPUs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from lightning.fabric import Fabric
@@ -38,3 +38,15 @@ class FabricProcesses:
         distributed.all_reduce(flat)
         for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(total.view_as(tensor))
+
+    def take_over(self, tensors: Iterable[Tensor]) -> None:
+        """Replace tensors of any types by those of process 0, in one message."""
+        tensors = list(tensors)
+        if self.count == 1 or not tensors:
+            return
+        own = [tensor.detach().flatten().view(torch.uint8) for tensor in tensors]
+        flat = torch.cat(own)
+        distributed.broadcast(flat, 0)
+        for tensor, part in zip(tensors, flat.split([part.numel() for part in own]), strict=True):
+            # a part may begin where numbers of its type do not
+            tensor.detach().copy_(part.clone().view(tensor.dtype).view_as(tensor))

@@ -1,6 +1,6 @@
 """What a training step changes, and its form in a checkpoint."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,19 +20,20 @@ class TrainState:
         params: the model's parameters by the potential's names.
         optimizers: that share these parameters.
         average: moving average of the parameters; None where none is kept.
+        buffers: gives what the model's own code may change as it is trained, by name.
         step: optimizer steps done.
     """
 
     params: dict[str, torch.nn.Parameter]
     optimizers: Sequence[torch.optim.Optimizer]
     average: dict[str, Tensor] | None
+    buffers: Callable[[], dict[str, Tensor]]
     step: int = 0
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Copies of all arrays on the host, by ``section/name``."""
         arrays = {"step": np.array(self.step)}
-        sections = {"params": self.params, "average": self.average or {}, **self._moments()}
-        for section, tensors in sections.items():
+        for section, tensors in (self._sections() | self._moments()).items():
             arrays |= {f"{section}/{name}": array for name, array in host_copies(tensors).items()}
         return arrays
 
@@ -42,8 +43,8 @@ class TrainState:
         Raises:
             UserError: they belong to another model.
         """
-        for section, tensors in {"params": self.params, "average": self.average or {}}.items():
-            saved = _section(arrays, section)
+        for section, tensors in self._sections().items():
+            saved = section_of(arrays, section)
             if {k: v.shape for k, v in saved.items()} != {k: tuple(v.shape) for k, v in tensors.items()}:
                 raise UserError(f"{path}: its {section} do not match this model; use the settings it was saved with")
             with torch.no_grad():
@@ -51,7 +52,7 @@ class TrainState:
                     tensor.copy_(torch.from_numpy(saved[name]))
         self.step = int(arrays["step"])
         moments = {key.split("/")[1] for key in arrays if key.startswith("optimizer/")}
-        by_key = {moment: _section(arrays, f"optimizer/{moment}") for moment in sorted(moments)}
+        by_key = {moment: section_of(arrays, f"optimizer/{moment}") for moment in sorted(moments)}
         for optimizer in self.optimizers:
             states = {
                 i: {moment: torch.from_numpy(values[name]) for moment, values in by_key.items() if name in values}
@@ -77,6 +78,9 @@ class TrainState:
         """Copies of the parameters that are validated, the moving average where there is one, on the host."""
         return host_copies(self.params if self.average is None else self.average)
 
+    def _sections(self) -> dict[str, Mapping[str, Tensor]]:
+        return {"params": self.params, "average": self.average or {}, "buffers": self.buffers()}
+
     def _moments(self) -> dict[str, dict[str, Tensor]]:
         """The optimizer's tensors, by ``optimizer/key`` and parameter."""
         sections: dict[str, dict[str, Tensor]] = {}
@@ -96,7 +100,7 @@ def host_copies(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
 
 
-def _section(arrays: Mapping[str, np.ndarray], section: str) -> dict[str, np.ndarray]:
+def section_of(arrays: Mapping[str, np.ndarray], section: str) -> dict[str, np.ndarray]:
     prefix = section + "/"
     return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
 

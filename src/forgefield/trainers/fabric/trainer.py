@@ -25,7 +25,9 @@ from forgefield.trainers.fabric.loader import StepLoader
 from forgefield.trainers.fabric.losses import error_sums, per_structure
 from forgefield.trainers.fabric.optimizers import clip_gradients, optimizers, schedule, update_average
 from forgefield.trainers.fabric.processes import FabricProcesses
-from forgefield.trainers.fabric.state import TrainState, host_copies
+from forgefield.trainers.fabric.state import TrainState, host_copies, section_of
+
+BEST, BEST_BUFFERS = "best", "best_buffers"
 
 
 class FabricTrainer(EpochTrainer):
@@ -77,8 +79,10 @@ class FabricTrainer(EpochTrainer):
         own_optimizers = optimizers(training, params.values(), not_by_muon, not_decayed)
         self._model, *self._optimizers = self._fabric.setup(model, *own_optimizers)
         average = None if training.ema is None else {k: p.detach().clone() for k, p in params.items()}
-        self._state = TrainState(params, own_optimizers, average)
-        self._best = self._state.validated()
+        # a user's own code may change some, as BatchNorm does
+        buffers = getattr(model, "changing_buffers", dict)
+        self._state = TrainState(params, own_optimizers, average, buffers)
+        self._keep_best()
         if processes.count > 1:
             self._restore(processes.broadcast(self._arrays()), Path("process 0"))
 
@@ -106,6 +110,11 @@ class FabricTrainer(EpochTrainer):
         """The (averaged) parameters of the epoch with the lowest validation loss, or of the last without validation."""
         return self._best
 
+    @property
+    def best_buffers(self) -> dict[str, np.ndarray]:
+        """What the model's own code has changed, after that epoch."""
+        return self._best_buffers
+
     # -- epochs --------------------------------------------------------------------------------------------------
 
     def _steps(self, epoch: int, start: int, pause: Callable[[int], bool]) -> Iterator[StepDone]:
@@ -130,6 +139,7 @@ class FabricTrainer(EpochTrainer):
             Its loss, the norm of the gradients before clipping, and whether a process asks to end the training.
         """
         training, params = self._training, self._state.params.values()
+        self._seed()
         for parameter in params:
             parameter.grad = None
         loss, stop = next(iter(params)).new_zeros(2)
@@ -145,8 +155,17 @@ class FabricTrainer(EpochTrainer):
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         self._processes.add_up([loss, stop, *(p.grad for p in params)])
+        self._processes.take_over(self._state.buffers().values())
         norm = clip_gradients(params, training.clip_norm)
         return float(loss), float(norm), bool(stop)
+
+    def _seed(self) -> None:
+        """Let random numbers, as of dropout, follow from the step and the process, so that none need be saved."""
+        words = self._training.seed, self._state.step, self._processes.index
+        seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
+        torch.default_generator.manual_seed(seed)  # in a microsecond, where torch.manual_seed takes a hundred
+        if self._fabric.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
 
     def _update(self) -> None:
         """One optimizer step with these gradients."""
@@ -165,6 +184,7 @@ class FabricTrainer(EpochTrainer):
 
     def _validate(self) -> dict[str, float]:
         self._model.eval()
+        self._seed()
         with self._fabric.init_tensor(), self._state.averaged():
             return evaluate(self._error_sums, self._loaders["validation"], self._processes, self._stop)
 
@@ -183,14 +203,15 @@ class FabricTrainer(EpochTrainer):
     # -- parameters and files ------------------------------------------------------------------------------------
 
     def _keep_best(self) -> None:
-        self._best = self._state.validated()
+        self._best, self._best_buffers = self._state.validated(), host_copies(self._state.buffers())
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return self._state.arrays() | {f"best/{name}": value for name, value in self._best.items()}
+        best = {BEST: self._best, BEST_BUFFERS: self._best_buffers}
+        return self._state.arrays() | {f"{k}/{name}": value for k, own in best.items() for name, value in own.items()}
 
     def _restore(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
         self._state.restore(arrays, path)
-        self._best = {k.removeprefix("best/"): v for k, v in arrays.items() if k.startswith("best/")}
+        self._best, self._best_buffers = section_of(arrays, BEST), section_of(arrays, BEST_BUFFERS)
 
     def _loader(self, source: Source, plan: Callable[[Sizes], StepPlan]) -> StepLoader:
         return StepLoader(source, self._neighbors, plan, self._processes, dtype=np.dtype(self._training.dtype))
