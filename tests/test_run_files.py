@@ -20,6 +20,7 @@ import pytest
 import yaml
 from ase import Atoms
 
+from forgefield.files import sha256_of
 from forgefield.models.potential import save_potential
 
 FORGEFIELD = Path(sys.executable).with_name("forgefield")
@@ -81,7 +82,11 @@ def results(output):
                     else None
                 )
             )
-    return json.loads((output / "metrics.json").read_text()), predictions
+    metrics = json.loads((output / "metrics.json").read_text())
+    files = {split: sha256_of(output / f"predictions_{split}.h5") for split in ("valid", "test")}
+    assert metrics.pop("predictions") == files
+    assert metrics["model"] == sha256_of(output / "model")
+    return metrics, predictions
 
 
 def numbers(content, path=()):

@@ -43,7 +43,7 @@ def predictions(labelled, tmp_path_factory):
     path = tmp_path_factory.mktemp("metrics") / "predictions_test.h5"
     sources = [("a.xyz", 0), ("b.xyz", 20)]
     with h5py.File(path, "w") as file:
-        create_predictions(file, "test", [VARIANT], n=N, max_atoms=5, stress=True, sources=sources)
+        create_predictions(file, "test", [VARIANT], n=N, max_atoms=5, stress=True, model="", sources=sources)
         for i, (numbers, reference, predicted) in enumerate(labelled):
             columns = {"n_atoms": [len(numbers)], "source_index": [i], "species": [numbers]}
             for group, values in (("reference", reference), (VARIANT, predicted)):
@@ -186,7 +186,7 @@ def test_many_sizes_are_ranges_and_of_many_compositions_and_files_some_are_liste
     sizes = np.arange(1, 61)
     with h5py.File(path, "w") as file:
         sources = [(f"{i}.xyz", i) for i in range(58)]
-        create_predictions(file, "test", [VARIANT], n=60, max_atoms=60, stress=False, sources=sources)
+        create_predictions(file, "test", [VARIANT], n=60, max_atoms=60, stress=False, model="", sources=sources)
         species = np.where(np.arange(60) < sizes[:, None], 1, 0)
         columns = {"n_atoms": sizes, "source_index": np.arange(60), "species": species}
         for group in ("reference", VARIANT):
@@ -219,7 +219,7 @@ def test_of_large_structures_few_are_read_at_a_time(predictions, monkeypatch):
 def test_an_empty_split_has_nothing_to_average(tmp_path):
     path = tmp_path / "predictions_valid.h5"
     with h5py.File(path, "w") as file:
-        create_predictions(file, "valid", [VARIANT], n=0, max_atoms=3, stress=False)
+        create_predictions(file, "valid", [VARIANT], n=0, max_atoms=3, stress=False, model="")
     whole, parts = compute_metrics(path, [VARIANT], stress=False)
     assert whole[VARIANT]["forces"]["n"] == 0
     assert whole[VARIANT]["forces"]["median"] is None

@@ -50,11 +50,12 @@ def test_what_decides_the_result_is_refused_in_mid_run(check, change, words, cap
 
 
 def test_a_complete_training_is_set_aside_instead_with_its_results(check, tmp_path, capsys):
-    for name in ("model/model.json", "metrics.json", "now/history.csv"):  # of which one was moved before a kill
+    results = "model/model.json", "metrics.json", "predictions_test.h5", "parity_energy.svg", "error_by_force.png"
+    for name in (*results, "now/history.csv"):  # of which one was moved before a kill
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert check(PRINT | {"training.lr": 0.2}, complete=True) == [0, 1]
-    assert {path.name for path in (tmp_path / "aside").iterdir()} >= {"model", "metrics.json", "history.csv"}
+    assert {path.name for path in (tmp_path / "aside").iterdir()} >= {"model", *results[1:], "history.csv"}
     assert [path.name for path in tmp_path.iterdir()] == ["aside"]
     assert "training starts anew, because training.lr was 0.1 and is now 0.2; " in capsys.readouterr().err
 

@@ -16,7 +16,10 @@ from forgefield.trainers.say import say
 Changes = dict[str, tuple[Any, Any]]
 EPOCHS = "training.epochs"
 # what a run's directory holds of a training, and would be taken for that of the next one
-RESULTS = ("metrics.json", "provenance.json", "model", "history.csv")
+RESULTS = (
+    *("metrics.json", "predictions_*.h5", "provenance.json", "model", "history.csv"),
+    *("parity_*", "error_by_*", "learning_curve.*", "data_overview.*"),
+)
 
 
 def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> Changes:
@@ -112,9 +115,9 @@ def before_continuing(
 def _set_aside(directory: Path, aside: Path) -> None:
     """The results go first: if this is killed, the next start finds the checkpoints, and so does it again."""
     shutil.rmtree(aside, ignore_errors=True)
-    for name in RESULTS:
-        if (path := directory.with_name(name)).exists():
-            path.rename(directory / name)
+    for pattern in RESULTS:
+        for path in directory.parent.glob(pattern):
+            path.rename(directory / path.name)
     directory.rename(aside)
 
 
