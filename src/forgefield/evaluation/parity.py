@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
-from forgefield.evaluation.errors import WholeErrors
+from forgefield.evaluation.errors import Errors
 from forgefield.evaluation.metrics_file import VARIANTS
 from forgefield.evaluation.parity_values import ParityValues, Quantity
 from forgefield.evaluation.style import COLORS, COLUMN, WIDE
@@ -28,7 +28,7 @@ def parity_figure(
     predictions: Path,
     quantity: Quantity,
     variants: Sequence[str],
-    errors: Mapping[str, WholeErrors],
+    errors: Mapping[str, Errors],
     others: Mapping[str, Path] | None = None,
 ) -> Figure:
     """One panel per variant, all with the same axes and color scale, above a histogram of the errors of all.
@@ -101,7 +101,7 @@ def _draw_points(
 
 
 def _decorate(
-    axes: Axes, quantity: Quantity, title: str, errors: WholeErrors, limits: tuple[float, float], spread: float
+    axes: Axes, quantity: Quantity, title: str, errors: Errors, limits: tuple[float, float], spread: float
 ) -> None:
     axes.plot(limits, limits, color="0.35", linewidth=0.8, zorder=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal", title=title)
@@ -116,7 +116,7 @@ def _decorate(
     axes.text(0.97, 0.03, f"N = {errors.n:,}\nR² {r2}", ha="right", va="bottom", **text)
 
 
-def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, WholeErrors]) -> None:
+def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, Errors]) -> None:
     """Histograms of the errors of all variants over one another, in thousandths of the unit."""
     reach = 1000 * min(max(e.max for e in errors.values()), ERROR_RANGE * max(e.rmse for e in errors.values())) or 1.0
     bins = min(ERROR_BINS, 2 * int(next(iter(errors.values())).n ** 0.5) + 3)
