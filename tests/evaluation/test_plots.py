@@ -94,16 +94,16 @@ def test_values_leave_out_padding_and_absent_labels(run):
 def test_panels_share_axes_and_state_their_errors_with_units(run):
     variants = dict(read_splits(run)["test"].variants())
     errors = {variant: variants[variant].energy_per_atom for variant in ("refitted", "finetuned")}
-    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], list(errors), errors)
+    figure = parity_figure(run / "predictions_test.h5", "test", QUANTITIES["energy"], list(errors), errors)
     left, right, below = figure.axes
     assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
-    assert [left.get_title(), right.get_title()] == ["zero-shot, refitted", "fine-tuned"]
+    assert [left.get_title(), right.get_title()] == ["zero-shot, refitted (test)", "fine-tuned (test)"]
     text = "\n".join(words.get_text() for words in right.texts)
     assert "N = 30" in text
     assert f"MAE {1000 * errors['finetuned'].mae:.3g} meV/atom" in text
     (top, _) = figure.subfigs
     assert top.get_supxlabel() == "reference energy − composition fit (eV/atom)"
-    assert left.get_ylabel() == "predicted energy − composition fit\n(eV/atom)"
+    assert left.get_ylabel() == "predicted energy −\ncomposition fit (eV/atom)"
     assert below.get_xlabel() == "error (meV/atom)"
     drawn = left.collections[0].get_offsets()
     assert len(drawn) <= 30

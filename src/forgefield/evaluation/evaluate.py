@@ -94,10 +94,15 @@ def evaluate_run(
     return processes.broadcast(metrics)
 
 
-def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
-    start = load_potential(foundation)
+def require_trained(run: Path) -> None:
+    """Raise a UserError where the run has no trained model."""
     if not (run / "model").exists():
         raise UserError(f"{run / 'model'}: not trained yet; start `forgefield train` with these settings first")
+
+
+def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
+    require_trained(run)
+    start = load_potential(foundation)
     trained = load_potential(run / "model")
     if not start.pretrained:
         return {"trained": trained}

@@ -64,7 +64,7 @@ def _figures(
         errors = {variant: getattr(found[variant], quantity.name) for variant in variants}
         if all(of_variant and of_variant.n for of_variant in errors.values()):
             errors |= {variant: getattr(other.errors, quantity.name) for variant, other in beside.items()}
-            yield f"parity_{name}", parity_figure(predictions, quantity, variants, errors, files)
+            yield f"parity_{name}", parity_figure(predictions, split, quantity, variants, errors, files)
         elif name in COMPARED:
             yield f"parity_{name}", empty_figure(f"the {split} data have no {name}")
     variants = _compared("forces", found)

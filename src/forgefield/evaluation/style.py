@@ -12,8 +12,8 @@ from forgefield.files import atomic_file
 
 # Okabe and Ito (2008)
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "0.45"
-# inches; a picture of two columns is printed at 0.65 of its size, where its letters have 6 points
-COLUMN, WIDE = 3.3, 5.0
+# inches; a picture of two columns is printed at 0.8 of its size, where its letters have 7 points
+COLUMN, WIDE = 3.3, 4.1
 STYLE = {
     "font.size": 9,
     "axes.linewidth": 0.6,
