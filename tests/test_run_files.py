@@ -100,6 +100,8 @@ def test_train_and_test_with_any_number_of_processes(folder):
     done = ok(command(folder, "train", "my_run.yaml", "devices=2", "training.lr=1e-4"))
     output = folder / "runs/mine"
     assert "distributed" not in done.stderr  # Lightning's reports
+    said = "runs/mine/data: 12 train, 5 valid, 2 test; of 19 frames 0 rejected, 0 unused"
+    assert done.stdout.splitlines()[0] == said
     assert yaml.safe_load((output / "config.yaml").read_text())["training"]["lr"] == 1e-4
     found = []
     for devices in (1, 2, 3):

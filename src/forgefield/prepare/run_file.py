@@ -95,7 +95,8 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
     n = found.frames["usable"]
     missing = [label for label, seen in found.labels.items() if label in ("energy", "forces") and seen["frames"] < n]
     if missing:
-        remarks.append(f"Some frames have no {' and no '.join(missing)}, which only the workflow trains on.")
+        what = " and no ".join(missing)
+        remarks.append(f"Some frames have no {what}: the workflow trains on them, see docs/your_data.md.")
     else:
         settings["output_path"] = f"runs/{name}"
     return RunFile(name, settings, [*_about(found), f"split: {why} (docs/splits.md).", *remarks])
