@@ -101,7 +101,7 @@ def test_train_and_test_with_any_number_of_processes(folder):
     output = folder / "runs/mine"
     assert "distributed" not in done.stderr  # Lightning's reports
     said = "runs/mine/data: 12 train, 5 valid, 2 test; of 19 frames 0 rejected, 0 unused"
-    assert done.stdout.splitlines()[0] == said
+    assert done.stderr.splitlines()[0] == said
     assert yaml.safe_load((output / "config.yaml").read_text())["training"]["lr"] == 1e-4
     found = []
     for devices in (1, 2, 3):
@@ -277,7 +277,7 @@ def test_a_training_goes_on_as_it_began_or_not_at_all(folder):
     ase.io.write(folder / "train.extxyz", list(frames(SIZES["train"], 7)))
     done = train()
     assert done.returncode == 2
-    assert done.stderr.startswith(f"{begun} data/train.h5 changed")
+    assert f"\n{begun} data/train.h5 changed" in done.stderr
 
     (folder / "kept.extxyz").rename(folder / "train.extxyz")
     done = train("training.lr=0.1", "--allow-changed", "training.lr", "devices=2", "training.eval_batch=3", limit)

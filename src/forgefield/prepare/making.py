@@ -1,6 +1,7 @@
 """Each input of a run, made by the function of its stage."""
 
 import os
+import sys
 from pathlib import Path
 
 from forgefield.config import DatasetConfig, ModelConfig
@@ -23,7 +24,7 @@ def make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], o
     stores = {part: [path for path in paths if is_store(path)] for part, paths in files.items()}
     if not any(stores.values()):
         report = convert_dataset(name, dataset, output, complete=True, jobs=available_cores())
-        print(in_one_line(report, output))
+        print(in_one_line(report, output), file=sys.stderr, flush=True)
         return
     for part, paths in files.items():
         if part not in PARTS or len(paths) > 1 or paths != stores[part]:
