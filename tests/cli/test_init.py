@@ -46,7 +46,7 @@ def test_it_trains_and_tests_and_is_reported(forgefield, water, model, tmp_path)
     code, output, errors = forgefield(*test)
     assert (code, output, errors.count("\n")) == (2, "", 1)
     assert errors.startswith("error: runs/water/model: not trained yet; start `forgefield train`")
-    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "runs/water").exists()
     assert forgefield(*train, "training.epochs=2", "evaluation.splits=[test]")[0] == 0
     code, output, errors = forgefield(*test, "evaluation.splits=[test]", "--json")
     assert code == 0, errors

@@ -68,15 +68,12 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Compare a run's model with the reference, beside the model it started from."""
-    from forgefield.evaluation.evaluate import require_trained
     from forgefield.launch import is_first
 
     whole, settings = load_run(words, config, run, overrides)
     if data is None:
         _require_test_data(whole, settings)
     paths = _paths(settings, data, model, statistics, output)
-    if not wait:  # else a training may be what is waited for
-        require_trained(paths.output)
     with stdout_to_stderr() if as_json else nullcontext():
         do(_evaluate, whole, settings, paths, wait)
     if as_json and is_first():
