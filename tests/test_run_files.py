@@ -20,6 +20,7 @@ import pytest
 import yaml
 from ase import Atoms
 
+from forgefield.files import sha256_of
 from forgefield.models.potential import save_potential
 
 FORGEFIELD = Path(sys.executable).with_name("forgefield")
@@ -81,7 +82,11 @@ def results(output):
                     else None
                 )
             )
-    return json.loads((output / "metrics.json").read_text()), predictions
+    metrics = json.loads((output / "metrics.json").read_text())
+    files = {split: sha256_of(output / f"predictions_{split}.h5") for split in ("valid", "test")}
+    assert metrics.pop("predictions") == files
+    assert metrics["model"] == sha256_of(output / "model")
+    return metrics, predictions
 
 
 def numbers(content, path=()):
@@ -95,6 +100,8 @@ def test_train_and_test_with_any_number_of_processes(folder):
     done = ok(command(folder, "train", "my_run.yaml", "devices=2", "training.lr=1e-4"))
     output = folder / "runs/mine"
     assert "distributed" not in done.stderr  # Lightning's reports
+    said = "runs/mine/data: 12 train, 5 valid, 2 test; of 19 frames 0 rejected, 0 unused"
+    assert done.stderr.splitlines()[0] == said
     assert yaml.safe_load((output / "config.yaml").read_text())["training"]["lr"] == 1e-4
     found = []
     for devices in (1, 2, 3):
@@ -270,7 +277,7 @@ def test_a_training_goes_on_as_it_began_or_not_at_all(folder):
     ase.io.write(folder / "train.extxyz", list(frames(SIZES["train"], 7)))
     done = train()
     assert done.returncode == 2
-    assert done.stderr.startswith(f"{begun} data/train.h5 changed (made from train.extxyz), statistics changed")
+    assert f"\n{begun} data/train.h5 changed (made from train.extxyz), statistics changed" in done.stderr
     assert "data/valid.h5" not in done.stderr
 
     (folder / "kept.extxyz").rename(folder / "train.extxyz")

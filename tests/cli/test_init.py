@@ -29,6 +29,8 @@ def test_the_file_names_what_was_found(forgefield, water, model, tmp_path):
     content = yaml.safe_load(output)
     assert content["datasets"]["water"]["source"] == "water.npz"
     assert content["datasets"]["water"]["units"] == {"energy": "eV", "length": "angstrom"}
+    assert content["datasets"]["water"]["split"]["method"] == "blocks"
+    assert "# split: all frames are of the same atoms, as in one trajectory" in output
     assert content["models"] == {"small": {"architecture": "mace", "foundation": model}}
     assert content["training"]["batch"] <= 8
     assert "# units: length: in sums of two covalent radii" in output
@@ -41,6 +43,10 @@ def test_it_trains_and_tests_and_is_reported(forgefield, water, model, tmp_path)
     forgefield("init", "water.npz", "--model", model)
     head = [line for line in (tmp_path / "water.yaml").read_text().splitlines() if line.startswith("#     forgefield")]
     train, test = (shlex.split(line[1:])[1:] for line in head)
+    code, output, errors = forgefield(*test)
+    assert (code, output, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith("error: runs/water/model: not trained yet; start `forgefield train`")
+    assert not (tmp_path / "runs/water").exists()
     assert forgefield(*train, "training.epochs=2", "evaluation.splits=[test]")[0] == 0
     code, output, errors = forgefield(*test, "evaluation.splits=[test]", "--json")
     assert code == 0, errors
@@ -99,7 +105,9 @@ def test_forces_of_another_name_are_asked_for(forgefield, tmp_path):
     ("arguments", "message"),
     [
         (["none.npz"], "none.npz: no such file"),
-        (["water.npz", "--model", "no/model"], "no/model: no model here"),
+        (["water.npz", "--model", "no/model"], "--model no/model: no such file or directory; give a"),
+        (["water.npz", "--model", "none.model"], "--model none.model: no such file or directory; give a"),
+        (["water.npz", "--model", "."], ".: no model here"),
         (["water.npz", "--model", "carbon"], "carbon: the model does not know H, O"),
         (["water.npz", "-o", "old.yaml"], "old.yaml: is there already"),
         (["few.npz"], "few.npz: 2 usable frames are too few"),

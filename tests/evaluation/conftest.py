@@ -10,6 +10,7 @@ from forgefield.config.evaluation import EvaluationConfig, StatisticsConfig
 from forgefield.config.training import TrainingConfig
 from forgefield.data.store import StoreWriter
 from forgefield.data.structures import Structure
+from forgefield.evaluation.metrics_file import FORMAT
 from forgefield.files import write_json
 from forgefield.models.potential import save_potential
 from forgefield.statistics import compute_statistics
@@ -100,7 +101,9 @@ def metrics_content():
     part = {"structures": 1, "atoms": 3, "errors": {"trained": {quantity: _errors() for quantity in forces}}}
     ways = {"element": {"H": part, "O": part}, "composition": {}, "size": {}, "file": {}, "compositions_left_out": 0}
     return {
-        "format": 2,
+        "format": FORMAT,
+        "model": "0" * 64,
+        "predictions": {"test": "1" * 64},
         "units": {"forces": "eV/angstrom"},
         "bootstrap": {"level": 0.95, "resamples": 1000, "blocks": 1000},
         "splits": {"test": {"trained": {quantity: _errors() for quantity in (*energies, *forces)}}},

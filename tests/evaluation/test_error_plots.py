@@ -25,7 +25,7 @@ def predictions(tmp_path_factory):
     columns |= {"reference/energy": np.zeros(N), "trained/energy": np.zeros(N)}
     columns |= {"reference/forces": forces, "trained/forces": predicted}
     with h5py.File(path, "w") as file:
-        create_predictions(file, "test", ["trained"], n=N, max_atoms=2, stress=False)
+        create_predictions(file, "test", ["trained"], n=N, max_atoms=2, stress=False, model="")
         write_rows(file, 0, columns)
     return path
 

@@ -9,6 +9,7 @@ from forgefield.errors import UserError
 from forgefield.evaluation.metrics_file import read_metrics
 from forgefield.evaluation.plots import plot_run
 from forgefield.evaluation.summary import print_summary
+from forgefield.files import sha256_of
 
 FORCES = ("splits", "test", "trained", "forces")
 
@@ -34,6 +35,19 @@ def test_a_sound_file_is_read(tmp_path, metrics_content):
     assert metrics.parts["test"].element["O"].errors.trained.forces.mae_interval == [0.05, 0.15]
 
 
+def test_errors_of_another_model_than_that_of_the_run_are_refused(tmp_path, metrics_content):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/model.json").write_text("{}")
+    content = metrics_content | {"model": sha256_of(tmp_path / "model")}
+    (tmp_path / "metrics.json").write_text(json.dumps(content))
+    read_metrics(tmp_path)
+    (tmp_path / "model/model.json").write_text("{ }")  # trained again
+    with pytest.raises(
+        UserError, match=r"metrics\.json: of another model than .*/model, by its sha256; evaluate the run"
+    ):
+        read_metrics(tmp_path)
+
+
 @pytest.mark.parametrize("read", [print_summary, lambda run: plot_run(run, PlotsConfig())], ids=["table", "pictures"])
 @pytest.mark.parametrize(
     ("edit", "message"),
@@ -41,7 +55,7 @@ def test_a_sound_file_is_read(tmp_path, metrics_content):
         ("{", "not JSON"),
         ("[]", "holds a list, expected an object with keys"),
         ("{}", "format: missing; expected the version of this layout"),
-        (change(format=1), "format: expected 2"),
+        (change(format=1), "format: expected 3"),
         (change(splits=None), "splits: missing; expected errors by split"),
         (change(splits={}), "splits: expected at least 1 entry"),
         (change("splits", test={}), "splits.test: expected foundation, refitted and finetuned, or trained"),

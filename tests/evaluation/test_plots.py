@@ -13,16 +13,17 @@ from rich.console import Console
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.metrics import compute_metrics
-from forgefield.evaluation.metrics_file import read_metrics, read_splits
+from forgefield.evaluation.metrics_file import FORMAT, read_metrics, read_splits
 from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues
 from forgefield.evaluation.plots import _figures, plot_run
 from forgefield.evaluation.predictions import create_predictions, write_rows
-from forgefield.evaluation.style import STYLE
+from forgefield.evaluation.style import STYLE, origin_of
 from forgefield.evaluation.summary import print_summary
 from forgefield.evaluation.values import METRIC_UNITS
-from forgefield.files import write_json
+from forgefield.files import read_json, sha256_of, write_json
 
+MODEL = "0" * 64
 HISTORY = """epoch,step,lr,train_loss,valid_loss,valid_energy_mae_meV_per_atom,valid_forces_mae_meV_per_A,seconds
 1,10,0.001,2.0,3.0,9.0,80.0,1.5
 2,20,0.001,1.0,2.0,,40.0,1.5
@@ -54,10 +55,11 @@ def write_run(path, columns, variants):
     path.mkdir()
     n = len(columns["n_atoms"])
     with h5py.File(path / "predictions_test.h5", "w") as file:
-        create_predictions(file, "test", variants, n=n, max_atoms=3, stress=False)
+        create_predictions(file, "test", variants, n=n, max_atoms=3, stress=False, model=MODEL)
         write_rows(file, 0, columns)
     splits, parts = compute_metrics(path / "predictions_test.h5", variants, stress=False)
-    about = {"format": 2, "units": METRIC_UNITS, "bootstrap": {"level": 0.95, "resamples": 1000, "blocks": 1000}}
+    about = {"format": FORMAT, "model": MODEL, "predictions": {"test": sha256_of(path / "predictions_test.h5")}}
+    about |= {"units": METRIC_UNITS, "bootstrap": {"level": 0.95, "resamples": 1000, "blocks": 1000}}
     write_json(path / "metrics.json", about | {"splits": {"test": splits}, "parts": {"test": parts}})
     (path / "history.csv").write_text(HISTORY)
 
@@ -70,6 +72,7 @@ def test_all_pictures_are_written_whole_and_small(run):
         start = path.read_bytes()[:8]
         assert start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else start.startswith(b"<?xml")
         assert path.stat().st_size < 300_000
+    assert {origin_of(path) for path in paths if path.suffix == ".png"} == {sha256_of(run / "metrics.json")}
     assert not list(run.glob(".*"))
 
 
@@ -91,16 +94,16 @@ def test_values_leave_out_padding_and_absent_labels(run):
 def test_panels_share_axes_and_state_their_errors_with_units(run):
     variants = dict(read_splits(run)["test"].variants())
     errors = {variant: variants[variant].energy_per_atom for variant in ("refitted", "finetuned")}
-    figure = parity_figure(run / "predictions_test.h5", QUANTITIES["energy"], list(errors), errors)
+    figure = parity_figure(run / "predictions_test.h5", "test", QUANTITIES["energy"], list(errors), errors)
     left, right, below = figure.axes
     assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
-    assert [left.get_title(), right.get_title()] == ["zero-shot, refitted", "fine-tuned"]
+    assert [left.get_title(), right.get_title()] == ["zero-shot, refitted (test)", "fine-tuned (test)"]
     text = "\n".join(words.get_text() for words in right.texts)
     assert "N = 30" in text
     assert f"MAE {1000 * errors['finetuned'].mae:.3g} meV/atom" in text
     (top, _) = figure.subfigs
     assert top.get_supxlabel() == "reference energy − composition fit (eV/atom)"
-    assert left.get_ylabel() == "predicted energy − composition fit\n(eV/atom)"
+    assert left.get_ylabel() == "predicted energy −\ncomposition fit (eV/atom)"
     assert below.get_xlabel() == "error (meV/atom)"
     drawn = left.collections[0].get_offsets()
     assert len(drawn) <= 30
@@ -143,6 +146,9 @@ def test_only_a_run_from_scratch_on_the_same_structures_is(run, from_scratch):
         plot_run(run, PlotsConfig(), scratch=run)
     with h5py.File(from_scratch / "predictions_test.h5", "a") as file:
         file["source_index"][0] = 99
+    with pytest.raises(UserError, match=r"scratch/predictions_test\.h5: not the file that metrics\.json is of"):
+        plot_run(run, PlotsConfig(), scratch=from_scratch)
+    accept_predictions(from_scratch)
     with pytest.raises(UserError, match=r"scratch/predictions_test\.h5: of other structures than"):
         plot_run(run, PlotsConfig(), scratch=from_scratch)
 
@@ -212,6 +218,19 @@ def scratch(run):
         file.write(bytes(chunk.size))
 
 
+def accept_predictions(run):
+    """As if ``metrics.json`` were of the predictions that are there."""
+    predictions = {"test": sha256_of(run / "predictions_test.h5")}
+    write_json(run / "metrics.json", read_json(run / "metrics.json") | {"predictions": predictions})
+
+
+def test_other_predictions_than_those_of_the_metrics_are_refused(run):
+    """One number changed by 0.1 eV/Å, of which the file itself tells nothing."""
+    edited(lambda file: file["finetuned/forces"].write_direct(file["finetuned/forces"][()] + 0.1))(run)
+    with pytest.raises(UserError, match=r"predictions_test\.h5: not the file that metrics\.json is of, by its sha256"):
+        plot_run(run, PlotsConfig(dpi=60))
+
+
 def rename(file, name):
     file.move(name, "elsewhere")
 
@@ -234,6 +253,7 @@ def rename(file, name):
 )
 def test_damaged_predictions_are_one_line_with_file_and_way_out(run, edit, message):
     edit(run)
+    accept_predictions(run)
     with pytest.raises(UserError) as caught:
         plot_run(run, PlotsConfig(dpi=60))
     found = str(caught.value)
@@ -250,16 +270,16 @@ def test_a_damaged_history_is_one_line_with_file_and_way_out(run, text):
 
 
 def test_the_table_has_zero_shot_beside_fine_tuned_in_milli_units(run):
-    (run / "parity_energy.png").touch()
+    (run / "parity_forces.png").touch()  # of before
     output = io.StringIO()
-    print_summary(run, Console(file=output, width=80))
+    print_summary(run, Console(file=output, width=80), drawn=[run / "parity_energy.png"])
     text = output.getvalue()
     assert max(map(len, text.splitlines()[:-1])) <= 80
     row = next(line for line in text.splitlines() if "fine-tuned" in line)
     assert row.split() == ["test", "fine-tuned", "8.33", "8.5", "10", "10"]
     assert "refitted: energy shifts fitted to the training set, nothing else trained\n" in text
     assert "meV/atom" in text
-    assert f"Parity plot: {run / 'parity_energy.png'}" in text
+    assert re.findall(r"Parity plot: (.*)\n", text) == [f"{run}/parity_energy.png"]
 
 
 def test_a_table_with_every_column_fits_80_columns_without_wrapping(tmp_path, errors, metrics_content):

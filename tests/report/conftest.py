@@ -9,11 +9,14 @@ import pytest
 import yaml
 from ase.data import atomic_numbers
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from forgefield.evaluation.metrics_file import FORMAT
 from forgefield.evaluation.predictions import create_predictions, write_rows
-from forgefield.files import write_json
+from forgefield.evaluation.style import ORIGIN
+from forgefield.files import sha256_of, write_json
 
+MODEL = "0" * 64
 VARIANTS = {"foundation": 1.0, "refitted": 0.5, "finetuned": 0.1}
 FORMULAS = ("OHH", "CHHHOH")
 QUANTITIES = ("energy_per_atom", "energy", "relative_energy", "forces", "force_norms", "force_angles")
@@ -46,17 +49,25 @@ def make_run() -> Callable[..., Path]:
         path.mkdir(parents=True)
         sources = [("a.xyz", 0), ("b.xyz", 10)]
         with h5py.File(path / "predictions_test.h5", "w") as file:
-            create_predictions(file, "test", [*sizes], n=n, max_atoms=most, stress=False, sources=sources)
+            layout = {"n": n, "max_atoms": most, "stress": False, "model": MODEL}
+            create_predictions(file, "test", [*sizes], **layout, sources=sources)
             write_rows(file, 0, columns)
-        write_json(path / "metrics.json", _metrics(n, int(n_atoms.sum()), scale, sizes))
+        origin = {"model": MODEL, "predictions": {"test": sha256_of(path / "predictions_test.h5")}}
+        write_json(path / "metrics.json", origin | _metrics(n, int(n_atoms.sum()), scale, sizes))
         settings = {"name": name, "dataset": "molecules", "training": {"lr": lr, "epochs": 3}}
         (path / "config.yaml").write_text(yaml.safe_dump(settings))
         trained = {"at": "2026-01-01T00:00:00+00:00", "epochs": 3, "best_epoch": 2, "seconds": 90.0 * scale}
         write_json(path / "provenance.json", {"git_commit": "0123abc", "sha256": {"a.xyz": "aaaa"}, "trained": trained})
-        Image.effect_noise((1000, 500), 80).save(path / "parity_forces.png")
+        Image.effect_noise((1000, 500), 80).save(path / "parity_forces.png", pnginfo=_origin(path / "metrics.json"))
         return path
 
     return make
+
+
+def _origin(metrics: Path) -> PngInfo:
+    info = PngInfo()
+    info.add_text(ORIGIN, sha256_of(metrics))
+    return info
 
 
 def _metrics(n: int, atoms: int, scale: float, sizes: Mapping[str, float]) -> dict:

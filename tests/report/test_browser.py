@@ -6,6 +6,7 @@ import time
 import pytest
 
 from forgefield.report import read_runs, write_report
+from forgefield.report.table import WIDTH
 
 # for scripts: elements of the page and of the shadow trees in it, in which Bokeh draws; and a plot by its name
 HELPERS = """
@@ -36,7 +37,7 @@ def browser():
     for word in (
         "--headless=new",
         "--no-sandbox",  # which refuses to run as root
-        "--window-size=1300,1000",
+        "--window-size=1400,1000",
         "--host-resolver-rules=MAP * ~NOTFOUND",
         "--enable-unsafe-swiftshader",  # WebGL without a GPU
     ):
@@ -81,9 +82,19 @@ def test_it_opens_without_an_error(page, browser):
     assert [entry["message"] for entry in entries if "GL Driver Message" not in entry["message"]] == []
 
 
+def test_the_table_fits_its_card_and_its_heads_are_whole(page):
+    """Also with the columns of stresses, which these runs do not have."""
+    free = "const card = document.querySelector('section'); return card.clientWidth - card.scrollWidth"
+    assert page(free) == 0
+    heads = "all(document).filter((e) => e.classList.contains('slick-header-column'))"
+    assert page(f"return {heads}.filter((e) => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)") == []
+    width = page("return Bokeh.documents[0].get_model_by_name('runs').width") + 2 * WIDTH
+    assert width <= page("return document.querySelector('section').clientWidth") - 40  # its padding
+
+
 def test_a_click_on_a_head_sorts(page):
     heads = page("return texts('slick-header-column')")
-    assert heads[:5] == ["run", "model", "split", "Energy MAE", "Energy RMSE"]
+    assert heads[:5] == ["run", "model", "split", "Energy MAE meV/atom", "Energy RMSE meV/atom"]
     click = "all(document).filter((e) => e.classList.contains('slick-header-column'))[3].click()"
     orders = []
     for _ in range(2):

@@ -4,6 +4,7 @@ import html
 import re
 
 import pytest
+from PIL import Image
 
 from forgefield.errors import UserError
 from forgefield.report import Faults, read_runs, write_report
@@ -43,20 +44,24 @@ def test_100_000_points_are_below_5_mb(make_run, tmp_path):
 
 
 def test_faults_of_a_run_are_errors_or_named_on_the_page(make_run, tmp_path, capsys):
-    """Of all runs, one without metrics, two without whole predictions and one without a whole picture."""
-    names = ["good", "unevaluated", "damaged", "removed", "torn"]
+    """Of all runs, two without metrics of their model, two without whole predictions and two with other pictures."""
+    names = ["good", "unevaluated", "retrained", "damaged", "removed", "torn", "old"]
     runs = dict(zip(names, (make_run(tmp_path, name, 12) for name in names), strict=True))
     (runs["unevaluated"] / "metrics.json").write_text("{}")
+    (runs["retrained"] / "model").mkdir()
     predictions = runs["damaged"] / "predictions_test.h5"
     predictions.write_bytes(predictions.read_bytes()[:3000])
     (runs["removed"] / "predictions_test.h5").unlink()
     picture = runs["torn"] / "parity_forces.png"
     picture.write_bytes(picture.read_bytes()[:5000])
+    Image.new("RGB", (10, 10)).save(runs["old"] / "parity_forces.png")
     messages = {
         "unevaluated": r"metrics\.json: format: missing",
-        "damaged": r"predictions_test\.h5: a damaged or truncated HDF5 file; make it again with `forgefield evaluate`",
+        "retrained": r"metrics\.json: of another model than .*retrained/model, by its sha256; evaluate the run again",
+        "damaged": r"predictions_test\.h5: not the file that metrics\.json is of, .*; evaluate the run again with",
         "removed": r"predictions_test\.h5: no such file; make it with `forgefield evaluate`",
         "torn": r"parity_forces\.png: cannot be read .*; draw it again with `forgefield plot`",
+        "old": r"parity_forces\.png: not drawn from this metrics\.json; draw it again with `forgefield plot`",
     }
     page = tmp_path / "report.html"
     for name, message in messages.items():
@@ -64,15 +69,15 @@ def test_faults_of_a_run_are_errors_or_named_on_the_page(make_run, tmp_path, cap
             write_report(read_runs([runs[name]]), page)
     assert not page.exists()
     faults = Faults(tolerated=True)
-    assert write_report(read_runs([*runs.values()], faults), page, faults) == 4
+    assert write_report(read_runs([*runs.values()], faults), page, faults) == 5
     lines = re.findall(r'<p class="fault">left out: (.*?)</p>', page.read_text())
     errors = re.findall(r"warning: left out: (.*)", capsys.readouterr().err)
     assert [html.unescape(line) for line in lines] == errors
-    assert [any(re.search(message, line) for line in errors) for message in messages.values()] == [True] * 4
-    assert len(errors) == 4
+    assert [any(re.search(message, line) for line in errors) for message in messages.values()] == [True] * 6
+    assert len(errors) == 6
     shown = re.findall(r"(\w+): all 162 values of the test set", page.read_text())
-    assert {*shown} == {"good", "torn"}
-    assert page.read_text().count("data:image/webp") == 3  # all but the torn one's
+    assert {*shown} == {"good", "torn", "old"}
+    assert page.read_text().count("data:image/webp") == 3  # all but those two
 
 
 def test_without_any_predictions_there_is_the_table(make_run, tmp_path):

@@ -53,7 +53,8 @@ def test_what_decides_the_result_is_refused_in_mid_run(check, change, words, cap
 
 def test_a_complete_training_is_set_aside_instead_with_its_results(check, tmp_path, capsys):
     # of which some were moved before a kill, and one of them was made again
-    for name in ("model/model.json", "metrics.json", "now/history.csv", "now/model/model.json"):
+    results = "metrics.json", "predictions_test.h5", "parity_energy.svg", "error_by_force.png"
+    for name in ("model/model.json", *results, "now/history.csv", "now/model/model.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()
     for number in ("1", "2"):
@@ -64,7 +65,7 @@ def test_a_complete_training_is_set_aside_instead_with_its_results(check, tmp_pa
         assert said.endswith(f"is in {tmp_path}/aside/{number}\n")
         assert len(saved_checkpoints(tmp_path / "aside" / number)) == 1
     # nothing of the first is lost
-    assert {path.name for path in (tmp_path / "aside" / "1").iterdir()} >= {"model", "metrics.json", "history.csv"}
+    assert {path.name for path in (tmp_path / "aside" / "1").iterdir()} >= {"model", *results, "history.csv"}
 
 
 def test_a_key_to_allow_that_does_not_exist(check):

@@ -44,6 +44,7 @@ def test_every_method_gives_the_same_metrics(trained, run):
     assert len(numbers) > 10
     log = (trained.results / "logs" / "evaluate" / f"{run}.log").read_text()
     assert f"test: 4 structures on 2 devices of {PROCESSES.get(run, 2)} process" in log
+    assert "\x1b" not in log  # for mpirun, rank 0 has a terminal
 
 
 def _numbers(content, path=()):

@@ -226,13 +226,20 @@ RUN_JOB = {key: run_job(key) for key in launch.RUN}
 
 def print_results():
     """At the end, each run's errors before and after training, and its plots."""
+    from forgefield.evaluation.style import origin_of
     from forgefield.evaluation.summary import print_summary
+    from forgefield.files import sha256_of
 
     runs = Path("results/runs")
     for run in RUNS:
-        if (runs / run / "metrics.json").exists():
-            other = scratch_of(run)
-            print_summary(runs / run, scratch=runs / other if other else None)
+        if (metrics := runs / run / "metrics.json").exists():
+            other, origin = scratch_of(run), sha256_of(metrics)
+            parity = sorted(metrics.parent.glob("parity_*.png"))
+            print_summary(
+                metrics.parent,
+                scratch=runs / other if other else None,
+                drawn=[path for path in parity if origin_of(path) == origin],
+            )
 
 
 def print_errors():

@@ -43,7 +43,7 @@ def convert(
     ] = None,
 ) -> None:
     """Convert a dataset's reference files to HDF5 with units, and split it into train, valid and test."""
-    from forgefield.data.convert import convert_dataset
+    from forgefield.data.convert import convert_dataset, in_one_line
     from forgefield.data.sources.workers import available_cores
 
     settings = load(config, overrides)
@@ -53,10 +53,7 @@ def convert(
         raise UserError(f"datasets.{name}.split.test: missing; give test structures, which `forgefield evaluate` needs")
     directory = output or dataset_directory(name)
     report = convert_dataset(name, entry, directory, jobs=jobs or available_cores())
-    parts = ", ".join(f"{report['split'][part]['structures']} {part}" for part in ("train", "valid", "test"))
-    frames, reasons = report["frames"], ", ".join(f"{n} {reason}" for reason, n in report["rejected_for"].items())
-    rejected = f"{frames['rejected']} rejected{f' ({reasons})' if reasons else ''}"
-    print(f"{directory}: {parts}; of {frames['read']} frames {rejected}, {frames['in_no_part']} unused")
+    print(in_one_line(report, directory))
 
 
 def import_model(

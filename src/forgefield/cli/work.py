@@ -20,7 +20,7 @@ Work = Callable[[RunConfig, "RunPaths", "Processes | None", "Stop"], None]
 def do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool, trains: bool = False) -> None:
     """Make the run's inputs, then do the work in one process or in several, which are started here if need be."""
     from forgefield import launch
-    from forgefield.prepare import prepare_run, removed_on_error
+    from forgefield.prepare import removed_on_error
     from forgefield.trainers.stopping import Stop
 
     stop, standing = Stop(launch.started()), partial(_standing, run, paths, trains)
@@ -30,11 +30,11 @@ def do(work: Work, config: Config, run: RunConfig, paths: "RunPaths", wait: bool
             launch.join(run)
             # after JAX, which would take SIGTERM for a mere note
             with interruptible(standing, stop, speaks=launch.is_first(), patient=launch.is_child()):
-                _do_together(work, config, run, paths, alone if launch.is_first() else nullcontext(), stop)
+                _do_together(work, config, run, paths, alone if launch.is_first() else nullcontext(), stop, trains)
         return
     launch.require_here(run)
     with alone as lock, removed_on_error(paths.output), interruptible(standing, stop):
-        prepare_run(config, run, paths)
+        _prepare(config, run, paths, trains)
         if launch.process_count(run) > 1:
             with stop.watched() if trains else nullcontext():
                 launch.start(run, paths.output, stop, keep=[lock])
@@ -52,14 +52,30 @@ def _alone(output: Path, wait: bool, trains: bool) -> Iterator[int]:
         yield lock
 
 
+def _prepare(config: Config, run: RunConfig, paths: "RunPaths", trains: bool) -> None:
+    """Make the run's inputs, if there is something to do with them."""
+    from forgefield.prepare import prepare_run
+
+    if not trains:
+        from forgefield.evaluation.evaluate import require_trained
+
+        require_trained(paths.output)
+    prepare_run(config, run, paths)
+
+
 def _do_together(
-    work: Work, config: Config, run: RunConfig, paths: "RunPaths", alone: AbstractContextManager, stop: "Stop"
+    work: Work,
+    config: Config,
+    run: RunConfig,
+    paths: "RunPaths",
+    alone: AbstractContextManager,
+    stop: "Stop",
+    trains: bool,
 ) -> None:
     """This process's share of the work; process 0 makes the inputs, unless they were there.
 
     The lock on the run is held by forgefield where that has started the processes, else by process 0.
     """
-    from forgefield.prepare import prepare_run
     from forgefield.trainers.run import connect
     from forgefield.trainers.shared import require_shared
 
@@ -67,7 +83,7 @@ def _do_together(
     require_shared(paths.output, processes)
     with alone:
         if processes.index == 0:
-            prepare_run(config, run, paths)
+            _prepare(config, run, paths, trains)
         processes.broadcast(None)  # the others wait for it
         work(run, paths, processes, stop)
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -63,6 +63,14 @@ def convert_dataset(
     for warning in report["warnings"]:
         print(f"warning: dataset {name}: {warning}", file=sys.stderr)
     return report
+
+
+def in_one_line(report: Mapping[str, Any], output: Path) -> str:
+    """What became of the frames."""
+    parts = ", ".join(f"{of_part['structures']} {part}" for part, of_part in report["split"].items() if part in PARTS)
+    frames, reasons = report["frames"], ", ".join(f"{n} {reason}" for reason, n in report["rejected_for"].items())
+    rejected = f"{frames['rejected']} rejected{f' ({reasons})' if reasons else ''}"
+    return f"{output}: {parts}; of {frames['read']} frames {rejected}, {frames['in_no_part']} unused"
 
 
 def dataset_files(name: str, config: DatasetConfig) -> dict[str, list[Path]]:

@@ -34,16 +34,6 @@ class Errors(Record):
     rmse_interval: Interval | None
     """the bootstrap interval of `rmse`, low and high, or null"""
 
-    @model_validator(mode="after")
-    def _compared(self) -> Self:
-        if self.n and None in (self.mae, self.rmse, self.max):
-            raise ValueError(f"{self.n} values compared, but mae, rmse or max is null")
-        return self
-
-
-class WholeErrors(Errors):
-    """Errors of one quantity over a whole split."""
-
     r2: Finite | None
     """the coefficient of determination; null where the reference is constant, and for angles"""
 
@@ -53,29 +43,35 @@ class WholeErrors(Errors):
     p95: NonNegative | None
     """the 95th percentile of the absolute errors, or null"""
 
+    @model_validator(mode="after")
+    def _compared(self) -> Self:
+        if self.n and None in (self.mae, self.rmse, self.max):
+            raise ValueError(f"{self.n} values compared, but mae, rmse or max is null")
+        return self
+
 
 class QuantityErrors(Record):
     """Errors of one model by quantity, over a whole split."""
 
-    energy_per_atom: WholeErrors
+    energy_per_atom: Errors
     """of total energies divided by the number of atoms"""
 
-    energy: WholeErrors
+    energy: Errors
     """of total energies"""
 
-    relative_energy: WholeErrors
+    relative_energy: Errors
     """of total energies less the mean of their composition; absent where a composition has one labelled structure"""
 
-    forces: WholeErrors
+    forces: Errors
     """of force components"""
 
-    force_norms: WholeErrors
+    force_norms: Errors
     """of the magnitudes of the atoms' forces"""
 
-    force_angles: WholeErrors
-    """the angle between predicted and reference force of each atom, which itself is the error; absent where one is 0"""
+    force_angles: Errors
+    """the angle between both forces on each atom, which itself is the error; absent where one is below 0.001 eV/Å"""
 
-    stress: WholeErrors | None = None
+    stress: Errors | None = None
     """of the nine stress components; only where the split has virials"""
 
 
@@ -99,3 +95,6 @@ class PartErrors(Record):
 
     force_angles: Errors
     """as for the whole split"""
+
+    stress: Errors | None = None
+    """as for the whole split; not by element"""

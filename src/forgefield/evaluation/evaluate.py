@@ -29,7 +29,7 @@ from forgefield.evaluation.models import Models
 from forgefield.evaluation.parts import batches_of, grouped, write_together
 from forgefield.evaluation.predictions import create_predictions, write_rows
 from forgefield.evaluation.values import METRIC_UNITS
-from forgefield.files import write_json
+from forgefield.files import sha256_of, write_json
 from forgefield.models.inference import fastest_engine
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
@@ -62,6 +62,7 @@ def evaluate_run(
     potentials = _potentials(foundation, statistics, run)
     sources = {split: data / f"{split}.h5" for split in config.evaluation.splits}
     wanted = "virial" if any(_has_virial(source) for source in sources.values()) else "forces"
+    trained = sha256_of(run / "model")
     models = Models(
         # the refitted model differs from the foundation by energy shifts alone, so it is not run a second time
         {variant: potential for variant, potential in potentials.items() if variant != "refitted"},
@@ -71,15 +72,18 @@ def evaluate_run(
         kernels=config.training.kernels,
         devices=config.local_devices,
     )
-    splits, parts = {}, {}
+    splits, parts, predictions = {}, {}, {}
     for split, source in sources.items():
         with Store(source) as store:
             require_known_elements(store, next(iter(potentials.values())), foundation)
-            path = _write_predictions(split, store, potentials, models, run, processes)
+            path = _write_predictions(split, store, potentials, models, trained, run, processes)
             if processes.index == 0:
                 splits[split], parts[split] = compute_metrics(path, list(potentials), store.has_virial)
+                predictions[split] = sha256_of(path)
     metrics = {
         "format": FORMAT,
+        "model": trained,
+        "predictions": predictions,
         "units": METRIC_UNITS,
         "bootstrap": {"level": bootstrap.LEVEL, "resamples": bootstrap.RESAMPLES, "blocks": bootstrap.BLOCKS},
         "splits": splits,
@@ -90,10 +94,15 @@ def evaluate_run(
     return processes.broadcast(metrics)
 
 
-def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
-    start = load_potential(foundation)
+def require_trained(run: Path) -> None:
+    """Raise a UserError where the run has no trained model."""
     if not (run / "model").exists():
         raise UserError(f"{run / 'model'}: not trained yet; start `forgefield train` with these settings first")
+
+
+def _potentials(foundation: Path, statistics: Path, run: Path) -> dict[str, Potential]:
+    require_trained(run)
+    start = load_potential(foundation)
     trained = load_potential(run / "model")
     if not start.pretrained:
         return {"trained": trained}
@@ -106,10 +115,16 @@ def _has_virial(source: Path) -> bool:
 
 
 def _write_predictions(
-    split: str, store: Store, potentials: Mapping[str, Potential], models: Models, run: Path, processes: Processes
+    split: str,
+    store: Store,
+    potentials: Mapping[str, Potential],
+    models: Models,
+    trained: str,
+    run: Path,
+    processes: Processes,
 ) -> Path:
     def layout(file: h5py.File, n: int) -> None:
-        sizes = {"n": n, "max_atoms": store.max_atoms, "stress": store.has_virial}
+        sizes = {"n": n, "max_atoms": store.max_atoms, "stress": store.has_virial, "model": trained}
         create_predictions(file, split, list(potentials), **sizes, sources=store.places.files)
 
     def write(file: h5py.File, batches: Sequence[range]) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from forgefield.evaluation.bootstrap import blocks_of, draws, intervals
+from forgefield.evaluation.bootstrap import blocks_of, draws
+from forgefield.evaluation.part_errors import Group, QuantityInParts, groups_of
 from forgefield.evaluation.partition import Contents, Partition, read_contents
-from forgefield.evaluation.quantiles import Quantiles
-from forgefield.evaluation.sums import ErrorSums, Items, Spread, items_of
+from forgefield.evaluation.sums import items_of
 from forgefield.evaluation.values import (
     ATOM_QUANTITIES,
-    ENERGY_QUANTITIES,
     METRIC_UNITS,
     Chunk,
     energy_values,
@@ -23,7 +22,6 @@ from forgefield.evaluation.values import (
     read_energies,
 )
 
-SHARES = (0.5, 0.95)
 WHOLE = "whole"
 
 
@@ -40,89 +38,65 @@ class VariantErrors:
     def __init__(self, predictions: Path, variant: str, contents: Contents, stress: bool) -> None:
         self._contents, self._block = contents, blocks_of(len(contents.n_atoms))
         quantities = [q for q in METRIC_UNITS if stress or q != "stress"]
-        self._spread = {q: Spread() for q in quantities}
-        self._quantiles = {q: Quantiles(SHARES) for q in quantities}
-        self._sums = {WHOLE: {q: self._new(1) for q in quantities}}
-        self._sums["element"] = {q: self._new(len(contents.element.labels)) for q in ATOM_QUANTITIES}
-        for way, partition in contents.by_structure.items():
-            kept = (*ENERGY_QUANTITIES, *ATOM_QUANTITIES)
-            self._sums[way] = {q: self._new(len(partition.labels)) for q in kept}
+        self._part = {WHOLE: np.zeros(len(contents.n_atoms), np.int64)}
+        self._part |= {way: partition.part for way, partition in contents.by_structure.items()}
+        sizes = {WHOLE: 1} | {way: len(partition.labels) for way, partition in contents.by_structure.items()}
+        self._found = {way: {q: self._new(n) for q in quantities} for way, n in sizes.items()}
+        self._found["element"] = {q: self._new(len(contents.element.labels)) for q in ATOM_QUANTITIES}
         self._add_energies(*read_energies(predictions, variant))
         for chunk in read_chunks(predictions, variant, stress):
             self._add(chunk)
         for chunk in read_chunks(predictions, variant, stress):
-            for quantity, error in chunk.errors.items():
-                self._quantiles[quantity].keep(np.abs(error))
+            self._keep(chunk)
 
-    def _new(self, parts: int) -> ErrorSums:
-        return ErrorSums(parts, self._block.max(initial=0) + 1)
+    def _new(self, parts: int) -> QuantityInParts:
+        return QuantityInParts(parts, self._block.max(initial=0) + 1)
 
     def _add_energies(self, reference: np.ndarray, predicted: np.ndarray) -> None:
-        contents, rows = self._contents, np.arange(len(reference))
+        contents = self._contents
         # as if predictions without a reference were absent, too: means over a composition are of the same structures
         predicted = np.where(np.isnan(reference), np.nan, predicted)
         values, others = (energy_values(e, contents.n_atoms, contents.composition) for e in (reference, predicted))
-        for quantity, of_reference in values.items():
-            error = others[quantity] - of_reference
-            self._spread[quantity].add(of_reference)
-            self._add_structures(quantity, items_of(error[:, None]), rows)
-            self._quantiles[quantity].count(np.abs(error))
-            self._quantiles[quantity].keep(np.abs(error))
+        for way, part in self._part.items():
+            groups = groups_of(part)
+            for quantity, of_reference in values.items():
+                error, found = others[quantity] - of_reference, self._found[way][quantity]
+                found.add(items_of(error[:, None]), part, self._block)
+                found.count(groups, error, of_reference)
+                found.keep(groups, error)
 
     def _add(self, chunk: Chunk) -> None:
         rows = np.asarray(chunk.rows)
         element = self._contents.element.part[chunk.numbers]
+        grouped = self._groups(chunk)
         for quantity, error in chunk.errors.items():
             items = items_of(error)
-            self._quantiles[quantity].count(np.abs(error))
-            if quantity in chunk.reference:
-                self._spread[quantity].add(chunk.reference[quantity])
             if quantity in ATOM_QUANTITIES:
-                self._sums["element"][quantity].add(items, element, self._block[rows[chunk.owner]])
+                self._found["element"][quantity].add(items, element, self._block[rows[chunk.owner]])
                 items = items.joined(chunk.owner, len(rows))
-            self._add_structures(quantity, items, rows)
+            for way, part in self._part.items():
+                self._found[way][quantity].add(items, part[rows], self._block[rows])
+            for way, groups in grouped[quantity in ATOM_QUANTITIES].items():
+                self._found[way][quantity].count(groups, error, chunk.reference.get(quantity))
 
-    def _add_structures(self, quantity: str, items: Items, rows: np.ndarray) -> None:
-        self._sums[WHOLE][quantity].add(items, np.zeros(len(rows), np.int64), self._block[rows])
-        for way, partition in self._contents.by_structure.items():
-            if quantity in self._sums[way]:
-                self._sums[way][quantity].add(items, partition.part[rows], self._block[rows])
+    def _keep(self, chunk: Chunk) -> None:
+        grouped = self._groups(chunk)
+        for quantity, error in chunk.errors.items():
+            for way, groups in grouped[quantity in ATOM_QUANTITIES].items():
+                self._found[way][quantity].keep(groups, error)
 
-    def whole(self, drawn: np.ndarray) -> dict[str, dict[str, Any]]:
-        """Errors over the split by quantity; ``drawn`` is :func:`draws`."""
-        found = {}
-        for quantity, sums in self._sums[WHOLE].items():
-            median, p95 = self._quantiles[quantity].result() or (None, None)
-            squares = self._spread[quantity].squares
-            r2 = 1.0 - float(sums.squared.sum()) / squares if squares > 0 else None
-            (errors,) = _errors(sums, drawn)
-            found[quantity] = errors | {"r2": r2, "median": median, "p95": p95}
-        return found
+    def _groups(self, chunk: Chunk) -> tuple[dict[str, list[Group]], dict[str, list[Group]]]:
+        """By way to divide the split, the structures of a chunk, and its atoms."""
+        by_structure = {way: part[chunk.rows.start : chunk.rows.stop] for way, part in self._part.items()}
+        by_atom = {way: part[chunk.owner] for way, part in by_structure.items()}
+        by_atom["element"] = self._contents.element.part[chunk.numbers]
+        structures, atoms = ({way: groups_of(p) for way, p in parts.items()} for parts in (by_structure, by_atom))
+        return structures, atoms
 
     def parts(self, way: str, drawn: np.ndarray) -> list[dict[str, dict[str, Any]]]:
-        """Errors over the parts by quantity."""
-        by_quantity = {quantity: _errors(sums, drawn) for quantity, sums in self._sums[way].items()}
+        """Errors over the parts by quantity; ``drawn`` is :func:`draws`."""
+        by_quantity = {quantity: found.results(drawn) for quantity, found in self._found[way].items()}
         return [dict(zip(by_quantity, of_part, strict=True)) for of_part in zip(*by_quantity.values(), strict=True)]
-
-
-def _errors(sums: ErrorSums, drawn: np.ndarray) -> list[dict[str, Any]]:
-    """Of each part."""
-    return [_errors_of_part(sums, part, *found) for part, found in enumerate(intervals(sums, drawn))]
-
-
-def _errors_of_part(sums: ErrorSums, part: int, mae: list[float] | None, rmse: list[float] | None) -> dict[str, Any]:
-    n, absent = int(sums.n[part].sum()), int(sums.absent[part])
-    if not n:
-        return {"n": 0, "absent": absent} | dict.fromkeys(["mae", "rmse", "max", "mae_interval", "rmse_interval"])
-    return {
-        "n": n,
-        "absent": absent,
-        "mae": float(sums.absolute[part].sum()) / n,
-        "rmse": (float(sums.squared[part].sum()) / n) ** 0.5,
-        "max": float(sums.largest[part]),
-        "mae_interval": mae,
-        "rmse_interval": rmse,
-    }
 
 
 def compute_metrics(predictions: Path, variants: Sequence[str], stress: bool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -133,7 +107,7 @@ def compute_metrics(predictions: Path, variants: Sequence[str], stress: bool) ->
     ways = {"element": contents.element, **contents.by_structure}
     parts: dict[str, Any] = {way: _parts(way, partition, found, drawn) for way, partition in ways.items()}
     parts["compositions_left_out"] = len(contents.counts) - len(contents.by_structure["composition"].labels)
-    return {variant: errors.whole(drawn) for variant, errors in found.items()}, parts
+    return {variant: errors.parts(WHOLE, drawn)[0] for variant, errors in found.items()}, parts
 
 
 def _parts(

@@ -41,12 +41,21 @@ print(metrics["parts"]["test"]["element"]["O"]["errors"]["finetuned"]["forces"][
 | `force_angles` | degree | the angle between the two forces on each atom, which is the error |
 | `stress` | eV/Å³ | each of the nine components of the stress, positive where the cell wants to shrink |
 
-The models are `foundation` (as it came), `refitted` (the same with energy shifts fitted to the training set, which
-changes energies alone) and `finetuned`; a run from scratch has `trained` only. A label that is absent or has the
-weight 0 is counted under `absent` and nowhere else. With the errors e of n values, `mae` is the mean of |e|, `rmse` the
-root of the mean of e², `max`, `median` and `p95` are the largest, the median and the 95th percentile of |e| (exact,
-with linear interpolation between values), and `r2` is 1 less the sum of e² over that of the reference's squared
-deviations from its mean.
+Tables and pictures have other words for the models:
+
+| key | in tables and pictures | model |
+|---|---|---|
+| `foundation` | zero-shot | as it came |
+| `refitted` | zero-shot, refitted | the same with energy shifts fitted to the training set: other energies alone |
+| `finetuned` | fine-tuned | after training |
+| `trained` | from scratch | after training from random parameters; such a run has no other |
+
+A label that is absent or has the weight 0 is counted under `absent` and nowhere else. With the errors e of n values,
+`mae` is the mean of |e|, `rmse` the root of the mean of e², `max`, `median` and `p95` are the largest, the median and
+the 95th percentile of |e| (exact, with linear interpolation between values), and `r2` is 1 less the sum of e² over that
+of the reference's squared deviations from its mean. Where either force on an atom is below 0.001 eV/Å, the angle is
+absent, too: such directions are noise in most reference calculations, and change with the rounding of another number
+of devices.
 
 `mae_interval` and `rmse_interval` say how far the number could be off because the split is a sample: structures are
 drawn anew with replacement, as many as there are, and 95 % of the results lie in the interval. All values of a

@@ -8,9 +8,11 @@ from pydantic import Field, model_validator
 
 from forgefield.config.base import NonNegativeInteger, PositiveInteger
 from forgefield.config.contents import Record, read_content
+from forgefield.errors import UserError
 from forgefield.evaluation.errors import PartErrors, QuantityErrors
+from forgefield.files import sha256_of
 
-FORMAT = 2
+FORMAT = 3
 VARIANTS = {
     "foundation": "zero-shot",
     "refitted": "zero-shot, refitted",
@@ -120,6 +122,12 @@ class Metrics(Record):
     format: Literal[FORMAT]  # type: ignore[valid-type]
     """the version of this layout"""
 
+    model: str
+    """the sha256 of the trained model's directory: of the names and sha256 of the files in it"""
+
+    predictions: dict[str, str]
+    """the sha256 of the predictions file that the numbers are computed from, by split"""
+
     units: dict[str, str]
     """unit of mae, rmse, max, median, p95 and intervals by quantity; r2 has none"""
 
@@ -137,9 +145,24 @@ def read_metrics(run: Path) -> Metrics:
     """The content of a run's ``metrics.json``.
 
     Raises:
-        UserError: the file is damaged, or of another version; the message names the key.
+        UserError: the file is damaged, or of another version, and the message names the key; or it is not of the model
+            that is there.
     """
-    return read_content(run / "metrics.json", Metrics, AGAIN)
+    path, model = run / "metrics.json", run / "model"
+    metrics = read_content(path, Metrics, AGAIN)
+    if model.exists() and sha256_of(model) != metrics.model:
+        raise UserError(f"{path}: of another model than {model}, by its sha256; {AGAIN}")
+    return metrics
+
+
+def require_predictions(path: Path, sha256: str) -> None:
+    """What is drawn must be what ``metrics.json`` counts; that there is a file at all is for its reader to ask.
+
+    Raises:
+        UserError: the predictions file is another one, or no longer as it was.
+    """
+    if path.exists() and sha256_of(path) != sha256:
+        raise UserError(f"{path}: not the file that metrics.json is of, by its sha256: damaged or changed; {AGAIN}")
 
 
 def shown_split(splits: Collection[str]) -> str:

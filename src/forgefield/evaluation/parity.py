@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter
 
-from forgefield.evaluation.errors import WholeErrors
+from forgefield.evaluation.errors import Errors
 from forgefield.evaluation.metrics_file import VARIANTS
 from forgefield.evaluation.parity_values import ParityValues, Quantity
 from forgefield.evaluation.style import COLORS, COLUMN, WIDE
@@ -26,15 +27,17 @@ ERROR_BINS, ERROR_RANGE = 80, 4.0
 
 def parity_figure(
     predictions: Path,
+    split: str,
     quantity: Quantity,
     variants: Sequence[str],
-    errors: Mapping[str, WholeErrors],
+    errors: Mapping[str, Errors],
     others: Mapping[str, Path] | None = None,
 ) -> Figure:
     """One panel per variant, all with the same axes and color scale, above a histogram of the errors of all.
 
     Args:
         predictions: a predictions file.
+        split: of the data, which the titles name.
         quantity: what to compare.
         variants: of the model, of which there are panels.
         errors: of this quantity, by variant, of which there are histograms.
@@ -51,17 +54,20 @@ def parity_figure(
     edges = np.linspace(low, high, BINS + 1)
     counts = {variant: _histogram(values, variant, edges) for variant in variants}
     dense = max(errors[variant].n for variant in variants) > DENSE
-    heights = (2.55 if dense else 2.85, 1.35)
-    figure = Figure(figsize=(WIDE if len(variants) > 1 else COLUMN, sum(heights)), layout="constrained")
+    width = WIDE if len(variants) > 1 else COLUMN
+    heights = ((0.62 * width if len(variants) > 1 else 2.85) + 0.4 * dense, 1.45)
+    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
     top, bottom = figure.subfigures(2, 1, height_ratios=heights)
     panels = top.subplots(1, len(variants), sharex=True, sharey=True, squeeze=False)[0]
     points = _draw_points(panels, edges, counts, dense)
     for axes, variant in zip(panels, variants, strict=True):
-        _decorate(axes, quantity, VARIANTS[variant], errors[variant], (low, high), values.spread(variant))
-    panels[0].set_ylabel(f"predicted {values.label}\n({quantity.unit})")
+        _decorate(
+            axes, quantity, f"{VARIANTS[variant]} ({split})", errors[variant], (low, high), values.spread(variant)
+        )
+    panels[0].set_ylabel(fill(f"predicted {values.label} ({quantity.unit})", width=26))
     top.supxlabel(f"reference {values.label} ({quantity.unit})", fontsize="medium")
     if dense:
-        top.colorbar(points, ax=panels, label="values nearby", aspect=25, pad=0.02)
+        top.colorbar(points, ax=panels, label="values nearby", location="top", aspect=40, pad=0.03)
     _draw_errors(bottom.subplots(), values, quantity, errors)
     return figure
 
@@ -101,7 +107,7 @@ def _draw_points(
 
 
 def _decorate(
-    axes: Axes, quantity: Quantity, title: str, errors: WholeErrors, limits: tuple[float, float], spread: float
+    axes: Axes, quantity: Quantity, title: str, errors: Errors, limits: tuple[float, float], spread: float
 ) -> None:
     axes.plot(limits, limits, color="0.35", linewidth=0.8, zorder=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal", title=title)
@@ -109,14 +115,14 @@ def _decorate(
     # of what is shown, without what the composition tells of energies
     r2 = f"{1 - errors.n * errors.rmse**2 / spread:.4f}" if spread > 0 else "–"
     unit = quantity.small
-    text = {"fontsize": 7.5, "linespacing": 1.2, "transform": axes.transAxes}
+    text = {"fontsize": 8.5, "linespacing": 1.2, "transform": axes.transAxes}
     errors_in_words = f"MAE {1000 * errors.mae:.3g} {unit}\nRMSE {1000 * errors.rmse:.3g} {unit}"
     # the two corners that the line does not cross
     axes.text(0.04, 0.97, errors_in_words, va="top", **text)
     axes.text(0.97, 0.03, f"N = {errors.n:,}\nR² {r2}", ha="right", va="bottom", **text)
 
 
-def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, WholeErrors]) -> None:
+def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: Mapping[str, Errors]) -> None:
     """Histograms of the errors of all variants over one another, in thousandths of the unit."""
     reach = 1000 * min(max(e.max for e in errors.values()), ERROR_RANGE * max(e.rmse for e in errors.values())) or 1.0
     bins = min(ERROR_BINS, 2 * int(next(iter(errors.values())).n ** 0.5) + 3)
@@ -129,6 +135,7 @@ def _draw_errors(axes: Axes, values: ParityValues, quantity: Quantity, errors: M
         axes.stairs(counts, edges, color=color, label=name)
     axes.axvline(0.0, ymax=0.7, color="0.35", linewidth=0.8, zorder=0)
     axes.set(xlabel=f"error ({quantity.small})", ylabel="number", yscale="log", xlim=(-reach, reach))
+    axes.locator_params(axis="x", nbins=6)
     low, high = 0.7, axes.get_ylim()[1]
     axes.set_ylim(low, high * (high / low) ** 0.5)  # room for the legend
-    axes.legend(loc="upper center", ncols=len(errors), handlelength=1.2)
+    axes.legend(loc="upper center", ncols=len(errors), handlelength=1.0, columnspacing=1.0)

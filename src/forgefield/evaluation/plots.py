@@ -10,12 +10,13 @@ from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.error_plots import element_figure, magnitude_figure
 from forgefield.evaluation.learning_curve import learning_curve_figure
-from forgefield.evaluation.metrics_file import Metrics, read_metrics, shown_split
+from forgefield.evaluation.metrics_file import Metrics, read_metrics, require_predictions, shown_split
 from forgefield.evaluation.overview import overview_figure
 from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES
 from forgefield.evaluation.scratch import read_scratch
 from forgefield.evaluation.style import STYLE, empty_figure, save
+from forgefield.files import sha256_of
 
 # before and after; the energies of a foundation model as it came belong to another level of theory
 COMPARED = {"energy": ("refitted", "finetuned"), "forces": ("foundation", "finetuned")}
@@ -41,11 +42,11 @@ def plot_run(run: Path, config: PlotsConfig, data: Path | None = None, scratch: 
     """
     if not (run / "metrics.json").exists():
         raise UserError(f"{run}: no metrics.json; evaluate the run first with `forgefield evaluate`")
-    metrics = read_metrics(run)
+    metrics, origin = read_metrics(run), sha256_of(run / "metrics.json")
     paths = []
     with rc_context(STYLE):
         for name, figure in _figures(run, metrics, data, scratch):
-            paths += save(figure, run / name, config)
+            paths += save(figure, run / name, config, origin)
     return paths
 
 
@@ -55,6 +56,7 @@ def _figures(
     split = shown_split(metrics.splits)
     found = dict(metrics.splits[split].variants())
     predictions = run / f"predictions_{split}.h5"
+    require_predictions(predictions, metrics.predictions[split])
     beside = {"trained": read_scratch(scratch, split, predictions)} if scratch and "trained" not in found else {}
     files = {variant: other.predictions for variant, other in beside.items()}
     for name, quantity in QUANTITIES.items():
@@ -62,7 +64,7 @@ def _figures(
         errors = {variant: getattr(found[variant], quantity.name) for variant in variants}
         if all(of_variant and of_variant.n for of_variant in errors.values()):
             errors |= {variant: getattr(other.errors, quantity.name) for variant, other in beside.items()}
-            yield f"parity_{name}", parity_figure(predictions, quantity, variants, errors, files)
+            yield f"parity_{name}", parity_figure(predictions, split, quantity, variants, errors, files)
         elif name in COMPARED:
             yield f"parity_{name}", empty_figure(f"the {split} data have no {name}")
     variants = _compared("forces", found)

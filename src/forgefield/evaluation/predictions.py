@@ -5,7 +5,8 @@ has virials, ``stress`` (N, 3, 3); the root holds ``n_atoms`` (N,), ``source_ind
 are in the order of the source, which that of a packed store is not. ``sources`` is the JSON text of the source files,
 each with the number in all of them of its first frame, where the split knows them. A is the largest structure; entries
 beyond ``n_atoms`` are 0. A reference that is absent or has weight 0 is NaN, and so is the stress of a structure without
-a periodic cell. The attribute ``units`` of each dataset names its unit.
+a periodic cell. The attribute ``units`` of each dataset names its unit, ``model`` of the root the sha256 of the trained
+model's directory.
 """
 
 import json
@@ -35,6 +36,7 @@ def create_predictions(
     n: int,
     max_atoms: int,
     stress: bool,
+    model: str,
     sources: Sequence[tuple[str, int]] = (),
 ) -> None:
     """Lay out an empty predictions file for ``n`` structures."""
@@ -43,6 +45,7 @@ def create_predictions(
             "forgefield_format": FORMAT,
             "split": split,
             "variants": list(variants),
+            "model": model,
             "created_by": f"forgefield {__version__}",
         }
     )

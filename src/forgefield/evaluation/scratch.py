@@ -8,7 +8,7 @@ import numpy as np
 
 from forgefield.errors import UserError
 from forgefield.evaluation.errors import QuantityErrors
-from forgefield.evaluation.metrics_file import Part, read_metrics
+from forgefield.evaluation.metrics_file import Part, read_metrics, require_predictions
 from forgefield.evaluation.predictions import read_rows, read_sources
 
 
@@ -38,6 +38,7 @@ def read_scratch(scratch: Path, split: str, predictions: Path) -> Scratch:
     if errors is None:
         raise UserError(f"{scratch}: holds no errors of a model from scratch on the {split} data; name another run")
     own = scratch / f"predictions_{split}.h5"
+    require_predictions(own, metrics.predictions[split])
     if _structures(own) != _structures(predictions):
         raise UserError(f"{own}: of other structures than {predictions}; evaluate both runs on the same data")
     return Scratch(own, errors, metrics.parts[split].element)

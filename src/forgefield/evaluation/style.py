@@ -5,14 +5,15 @@ from pathlib import Path
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from PIL import Image
 
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.files import atomic_file
 
 # Okabe and Ito (2008)
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "0.45"
-# inches; a picture of two columns is printed at 0.65 of its size, where its letters have 6 points
-COLUMN, WIDE = 3.3, 5.0
+# inches; a picture of two columns is printed at 0.8 of its size, where its letters have 7 points
+COLUMN, WIDE = 3.3, 4.1
 STYLE = {
     "font.size": 9,
     "axes.linewidth": 0.6,
@@ -26,6 +27,7 @@ STYLE = {
 }
 COLORS = {"foundation": ORANGE, "refitted": ORANGE, "finetuned": BLUE, "trained": GREEN}
 """Of each variant of the model."""
+ORIGIN = "metrics_sha256"
 
 
 def plain_logarithm(axis: Axis) -> None:
@@ -44,10 +46,20 @@ def empty_figure(why: str) -> Figure:
     return figure
 
 
-def save(figure: Figure, stem: Path, config: PlotsConfig) -> list[Path]:
-    """Write a figure as PNG and SVG; equal numbers give equal bytes."""
+def save(figure: Figure, stem: Path, config: PlotsConfig, origin: str) -> list[Path]:
+    """Write a figure as PNG and SVG; equal numbers give equal bytes. PNGs hold ``origin``: see :func:`origin_of`."""
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    for path, metadata in zip(paths, (None, {"Date": None}), strict=True):
+    for path, metadata in zip(paths, ({ORIGIN: origin}, {"Date": None}), strict=True):
         with atomic_file(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], dpi=config.dpi, metadata=metadata)
     return paths
+
+
+def origin_of(picture: Path) -> str | None:
+    """The sha256 of the ``metrics.json`` that a PNG was drawn from, where it was.
+
+    Raises:
+        OSError, SyntaxError, ValueError: it is damaged.
+    """
+    with Image.open(picture) as image:
+        return image.info.get(ORIGIN)

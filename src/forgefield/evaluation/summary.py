@@ -1,6 +1,6 @@
 """The end of a run in one table: zero-shot beside fine-tuned."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.box import HORIZONTALS
@@ -41,8 +41,10 @@ def _milli(errors: Errors | None, name: str) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def print_summary(run: Path, console: Console | None = None, scratch: Path | None = None) -> None:
-    """Print the table of ``run/metrics.json``, what its words mean, and the paths of the run's parity plots.
+def print_summary(
+    run: Path, console: Console | None = None, scratch: Path | None = None, drawn: Sequence[Path] = ()
+) -> None:
+    """Print the table of ``run/metrics.json``, what its words mean, and the paths of the parity plots that were drawn.
 
     ``scratch`` is a run from scratch on the same data, which is shown beside.
     """
@@ -58,7 +60,7 @@ def print_summary(run: Path, console: Console | None = None, scratch: Path | Non
         _line(console, "refitted: energy shifts fitted to the training set, nothing else trained")
     if any(errors is not None and not errors.n for by in variants for _, errors in by):
         _line(console, f"{NO_LABELS}: no labels of this kind")
-    for path in sorted(run.glob("parity_*.png")):
+    for path in drawn:
         _line(console, f"Parity plot: {path}")
 
 

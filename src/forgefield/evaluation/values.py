@@ -20,7 +20,8 @@ METRIC_UNITS = {
 """Quantity -> unit of its errors."""
 
 ATOM_QUANTITIES = ("forces", "force_norms", "force_angles")
-ENERGY_QUANTITIES = ("energy_per_atom", "energy", "relative_energy")
+LEAST_FORCE = 1e-3
+"""eV/Å: smaller forces have no direction that a reference calculation or another order of sums would keep."""
 
 
 class Chunk(NamedTuple):
@@ -69,7 +70,7 @@ def force_errors(reference: np.ndarray, predicted: np.ndarray) -> Iterator[tuple
     across = np.linalg.norm(np.cross(reference, predicted), axis=1, keepdims=True)
     along = (reference * predicted).sum(axis=1, keepdims=True)
     angles = np.degrees(np.arctan2(across, along))
-    yield "force_angles", np.where((norms[0] > 0) & (norms[1] > 0), angles, np.nan)
+    yield "force_angles", np.where(np.minimum(*norms) >= LEAST_FORCE, angles, np.nan)
 
 
 def read_energies(predictions: Path, variant: str) -> tuple[np.ndarray, np.ndarray]:

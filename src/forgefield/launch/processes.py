@@ -62,6 +62,9 @@ def join(config: RunConfig) -> None:
     Before JAX or PyTorch is loaded. The engine PyTorch connects its processes itself.
     """
     local = _number(LOCAL_RANKS) or 0
+    if COUNTS["jax"][0] in os.environ:
+        # rank 0 writes into a terminal that mpirun makes, whatever its own output is: no colors in a user's log
+        os.environ.setdefault("TTY_COMPATIBLE", "0")
     if RANK_LOGS in os.environ:
         # as torchrun would say it; Slurm has shared out the cores
         os.environ |= {"RANK": str(rank()), "LOCAL_RANK": str(local)}

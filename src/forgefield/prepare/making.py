@@ -1,11 +1,12 @@
 """Each input of a run, made by the function of its stage."""
 
 import os
+import sys
 from pathlib import Path
 
 from forgefield.config import DatasetConfig, ModelConfig
 from forgefield.config.evaluation import StatisticsConfig
-from forgefield.data.convert import convert_dataset
+from forgefield.data.convert import convert_dataset, in_one_line
 from forgefield.data.sources.workers import available_cores
 from forgefield.data.splits import PARTS
 from forgefield.data.store import Store, is_store
@@ -22,7 +23,8 @@ def make_data(name: str, dataset: DatasetConfig, files: dict[str, list[Path]], o
     """Convert reference files; link stores, which are as they should be."""
     stores = {part: [path for path in paths if is_store(path)] for part, paths in files.items()}
     if not any(stores.values()):
-        convert_dataset(name, dataset, output, complete=True, jobs=available_cores())
+        report = convert_dataset(name, dataset, output, complete=True, jobs=available_cores())
+        print(in_one_line(report, output), file=sys.stderr, flush=True)
         return
     for part, paths in files.items():
         if part not in PARTS or len(paths) > 1 or paths != stores[part]:

@@ -10,7 +10,14 @@ from ase.data import chemical_symbols
 
 from forgefield.config.split import Split
 from forgefield.config.training import TrainingConfig
-from forgefield.data.inspection import Inspection, dataset_entry, entry_name, on_one_line, problems
+from forgefield.data.inspection import (
+    Inspection,
+    dataset_entry,
+    entry_name,
+    on_one_line,
+    problems,
+    suitable_split,
+)
 from forgefield.errors import UserError
 from forgefield.files import sha256_of
 from forgefield.models.potential import load_potential
@@ -42,7 +49,11 @@ class RunFile:
         uses = [f"snakemake --configfile {file}     # in the workflow; results in results/"]
         if "output_path" in self.settings:
             uses = [f"forgefield train {file}", f"forgefield test {file}", *uses]
-        head = [f"Made by `{command}`. Every key: config/README.md", *(f"    {use}" for use in uses), *self.remarks]
+        head = [
+            f"Made by `{command}`. Every key: config/README.md in forgefield's repository",
+            *(f"    {use}" for use in uses),
+            *self.remarks,
+        ]
         return "".join(f"# {line}\n" for line in head) + "".join(_yaml(self.settings))
 
 
@@ -73,7 +84,8 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
     _require_named_labels(sources[0], found)
     name = entry_name(Path(sources[0].rstrip("/*")).name.split(".")[0])
     entry = dataset_entry(found, sources)
-    shares = entry.setdefault("split", Split().shares)
+    method, why = suitable_split(found.order)
+    entry["split"] = method | Split().shares | entry.get("split", {})
     label, model_entry, remarks = _model(model, found.sizes["elements"])
     settings = {
         "dataset": name,
@@ -81,15 +93,16 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
         "model": label,
         "models": {label: model_entry},
         "backend": _backend(model_entry),
-        "training": _training(found, shares["train"]),
+        "training": _training(found, entry["split"]["train"]),
     }
     n = found.frames["usable"]
     missing = [x for x in SHAPES if x not in found.labels or found.labels[x]["frames"] < n]
     if missing:
-        remarks.append(f"Some frames have no {' and no '.join(missing)}, which only the workflow trains on.")
+        what = " and no ".join(missing)
+        remarks.append(f"Some frames have no {what}: the workflow trains on them, see docs/your_data.md.")
     else:
         settings["output_path"] = f"runs/{name}"
-    return RunFile(name, settings, [*_about(found), *remarks])
+    return RunFile(name, settings, [*_about(found), f"split: {why} (docs/splits.md).", *remarks])
 
 
 def _require_named_labels(source: str, found: Inspection) -> None:
@@ -126,6 +139,8 @@ def _model(model: str | None, elements: list[str]) -> tuple[str, dict[str, Any],
         return label, {"foundation": model, "sha256": sha256_of(path)}, [line]
     if (path / "model_config.yaml").exists():
         return label, {"architecture": "flashcart", "foundation": model}, []
+    if not path.exists():
+        raise UserError(f"--model {model}: no such file or directory; give a `.model` file, a directory or a URL")
     potential = load_potential(path)
     known = {chemical_symbols[z] for z in potential.elements}
     if unknown := [symbol for symbol in elements if symbol not in known]:

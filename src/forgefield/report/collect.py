@@ -8,8 +8,8 @@ from typing import Any
 
 from forgefield.config.yaml import read_yaml
 from forgefield.errors import UserError
-from forgefield.evaluation.metrics_file import SplitErrors, read_splits, shown_split
-from forgefield.files import read_json
+from forgefield.evaluation.metrics_file import Metrics, SplitErrors, read_metrics, shown_split
+from forgefield.files import read_json, sha256_of
 from forgefield.report.faults import Faults
 
 
@@ -21,7 +21,8 @@ class Run:
         name: of its directory.
         path: that directory.
         config: its settings.
-        splits: its errors.
+        metrics: its errors.
+        origin: the sha256 of the file of these.
         provenance: how, where and from what it was trained; empty where that is not recorded.
         pictures: its plots.
     """
@@ -29,9 +30,14 @@ class Run:
     name: str
     path: Path
     config: dict[str, Any]
-    splits: Mapping[str, SplitErrors]
+    metrics: Metrics
+    origin: str
     provenance: dict[str, Any]
     pictures: list[Path]
+
+    @property
+    def splits(self) -> Mapping[str, SplitErrors]:
+        return self.metrics.splits
 
     @property
     def split(self) -> str:
@@ -77,7 +83,8 @@ def _read(path: Path, name: str) -> Run:
         name=name,
         path=path,
         config=read_yaml(config) if config.exists() else {},
-        splits=read_splits(path),
+        metrics=read_metrics(path),
+        origin=sha256_of(path / "metrics.json"),
         provenance=read_json(provenance) if provenance.exists() else {},
         pictures=sorted(path.glob("*.png")),
     )

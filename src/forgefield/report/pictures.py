@@ -9,6 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from forgefield.errors import UserError
+from forgefield.evaluation.style import origin_of
 from forgefield.report.collect import Run
 from forgefield.report.faults import Faults
 
@@ -55,9 +56,12 @@ def _read(run: Run, faults: Faults) -> dict[str, bytes]:
     for path in run.pictures:
         with faults.leaving_out(f"a picture of {run.name}"):
             try:
-                found[path.stem.replace("_", " ")] = _drawn(path, WIDTH)
+                origin, content = origin_of(path), _drawn(path, WIDTH)
             except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises
                 raise UserError(f"{path}: cannot be read ({error}); draw it again with `forgefield plot`") from None
+            if origin != run.origin:
+                raise UserError(f"{path}: not drawn from this metrics.json; draw it again with `forgefield plot`")
+            found[path.stem.replace("_", " ")] = content
     return found
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forgefield.data.places import Places
+from forgefield.evaluation.metrics_file import require_predictions
 from forgefield.evaluation.parity_values import QUANTITIES, ParityValues, Quantity
 from forgefield.evaluation.predictions import read_sources
 from forgefield.report.collect import Run
@@ -64,6 +65,7 @@ def choose_shown(runs: Sequence[Run], most: int, faults: Faults) -> list[Shown]:
 
 
 def _of_run(run: Run, most: int) -> list[Shown]:
+    require_predictions(run.predictions, run.metrics.predictions[run.split])
     # as the predictions have them: the converted data may be others by now
     places, found = Places(read_sources(run.predictions)), []
     quantities = sorted(_labelled(run), key=lambda quantity: quantity is QUANTITIES["forces"])  # which are most

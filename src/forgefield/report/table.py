@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, DataTable, NumberFormatter, StringFormatter, TableColumn
+from bokeh.models import (
+    ColumnDataSource,
+    DataTable,
+    InlineStyleSheet,
+    NumberFormatter,
+    StringFormatter,
+    TableColumn,
+)
 
 from forgefield.evaluation.metrics_file import VARIANTS
 from forgefield.evaluation.summary import COLUMNS
@@ -11,6 +18,10 @@ from forgefield.report.collect import Run
 
 TEXTS = {"run": 190, "model": 135, "split": 50}  # widths
 WIDTH, ROW = 95, 28
+# heads of two lines, of which the second is the unit
+HEAD = 36
+STYLE = f".slick-header-column {{ white-space: normal; height: {HEAD}px !important; line-height: {HEAD // 2}px; }}"
+UNITS = {f"{name} {error}": unit for name, unit in COLUMNS.values() for error in ("MAE", "RMSE")}
 
 
 def runs_table(runs: Sequence[Run]) -> DataTable:
@@ -23,7 +34,8 @@ def runs_table(runs: Sequence[Run]) -> DataTable:
     for key in numbers:
         whole = key == "epochs"
         form = NumberFormatter(format="0,0" if whole else "0,0.00", text_align="right", nan_format="–", null_format="–")
-        columns.append(TableColumn(field=key, title=key, width=WIDTH, formatter=form, default_sort="ascending"))
+        title = f"{key} {UNITS[key]}" if key in UNITS else key
+        columns.append(TableColumn(field=key, title=title, width=WIDTH, formatter=form, default_sort="ascending"))
     data = {key: [row[key] for row in rows] for key in (*TEXTS, *numbers)}
     return DataTable(
         source=ColumnDataSource(data),
@@ -32,9 +44,10 @@ def runs_table(runs: Sequence[Run]) -> DataTable:
         autosize_mode="none",
         reorderable=False,
         width=sum(TEXTS.values()) + WIDTH * len(numbers) + 20,
-        height=ROW * (min(len(rows), 20) + 1) + 20,
+        height=ROW * min(len(rows), 20) + HEAD + 30,
         row_height=ROW,
         name="runs",
+        stylesheets=[InlineStyleSheet(css=STYLE)],
     )
 
 

@@ -16,7 +16,10 @@ from forgefield.trainers.say import say
 Changes = dict[str, tuple[Any, Any]]
 EPOCHS = "training.epochs"
 # what a run's directory holds of a training, and would be taken for that of the next one
-RESULTS = ("metrics.json", "provenance.json", "model", "history.csv")
+RESULTS = (
+    *("metrics.json", "predictions_*.h5", "provenance.json", "model", "history.csv"),
+    *("parity_*", "error_by_*", "learning_curve.*", "data_overview.*"),
+)
 
 
 def changed_keys(saved: Mapping[str, Any], present: Mapping[str, Any]) -> Changes:
@@ -124,12 +127,11 @@ def _set_aside(directory: Path, aside: Path) -> Path:
     """
     aside.mkdir(exist_ok=True)
     kept = aside / str(1 + max((int(path.name) for path in aside.iterdir() if path.name.isdecimal()), default=0))
-    for name in RESULTS:
-        if (path := directory.with_name(name)).exists():
-            # from such a kill, where the training was then asked for again: its results were made again
-            if (before := directory / name).is_dir():
-                shutil.rmtree(before)
-            path.rename(before)
+    for path in [found for pattern in RESULTS for found in directory.parent.glob(pattern)]:
+        # from such a kill, where the training was then asked for again: its results were made again
+        if (before := directory / path.name).is_dir():
+            shutil.rmtree(before)
+        path.rename(before)
     return directory.rename(kept)
 
 

@@ -2,5 +2,15 @@
 
 from forgefield.data.inspection.entry import as_yaml, dataset_entry, entry_name, on_one_line, problems
 from forgefield.data.inspection.inspect import Inspection, inspect_files
+from forgefield.data.inspection.order import suitable_split
 
-__all__ = ["Inspection", "as_yaml", "dataset_entry", "entry_name", "inspect_files", "on_one_line", "problems"]
+__all__ = [
+    "Inspection",
+    "as_yaml",
+    "dataset_entry",
+    "entry_name",
+    "inspect_files",
+    "on_one_line",
+    "problems",
+    "suitable_split",
+]

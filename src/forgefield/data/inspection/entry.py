@@ -8,6 +8,7 @@ import yaml
 
 from forgefield.config.split import Split
 from forgefield.data.inspection.inspect import Inspection
+from forgefield.data.inspection.order import suitable_split
 from forgefield.data.splits import split_frames
 from forgefield.errors import UserError
 from forgefield.units import Units
@@ -31,9 +32,11 @@ def dataset_entry(inspection: Inspection, sources: Sequence[str]) -> dict[str, A
     entry: dict[str, Any] = {"source": sources[0] if len(sources) == 1 else list(sources)}
     entry |= {"units": units} if units else {}
     entry |= {"keys": inspection.names} if inspection.names else {}
+    split, _ = suitable_split(inspection.order)
+    split = {} if split["method"] == Split().method else split
     if inspection.frames["all"] and not _splits(inspection.frames["usable"], Split().shares):
-        entry |= {"split": FEW} if _splits(inspection.frames["usable"], FEW) else {}
-    return entry
+        split |= FEW if _splits(inspection.frames["usable"], FEW) else {}
+    return entry | ({"split": split} if split else {})
 
 
 def problems(inspection: Inspection) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from forgefield.data.inspection.guess import Guess, guess_units
 from forgefield.data.inspection.keys import KeysSeen
+from forgefield.data.inspection.order import Order
 from forgefield.data.inspection.sizes import Ranges
 from forgefield.data.places import Places, placed
 from forgefield.data.sources.archives import plain_files
@@ -33,6 +34,7 @@ class Inspection:
         frames: how many there are, how many conversion would leave out and why, and whether that is all of them.
         keys: of the frames: type, shapes and number of frames of each.
         labels: label -> its key, the number of frames that have it, and other keys that it could be.
+        order: whether frames have the atoms of the one before, and how many compositions there are.
         sizes: atoms, elements, cells and magnitudes, the latter in eV and Å by ``guess``.
         guess: the units, and why.
         names: the keys that a dataset has to name.
@@ -44,6 +46,7 @@ class Inspection:
     frames: dict[str, Any]
     keys: list[dict[str, Any]]
     labels: dict[str, dict[str, Any]]
+    order: dict[str, Any]
     sizes: dict[str, Any]
     guess: Guess
     names: dict[str, str]
@@ -78,7 +81,7 @@ class _Pass:
         self._places: list[tuple[str, int]] = []
         self._files: list[dict[str, Any]] = []
         self._stated: dict[str, str] | None = None
-        self._keys, self._ranges = KeysSeen(), Ranges()
+        self._keys, self._ranges, self._order = KeysSeen(), Ranges(), Order()
         self._rejected: Counter[str] = Counter()
         self._sample: list[Structure] = []
         self.form: Format | None = None
@@ -131,6 +134,7 @@ class _Pass:
             source_index=index,
         )
         self._ranges.add(structure)
+        self._order.add(structure)
         if len(self._sample) < SAMPLE:
             self._sample.append(structure)
 
@@ -148,6 +152,7 @@ class _Pass:
             frames={"read": self.n, "all": self._complete, "usable": self._ranges.n, "rejected": rejected},
             keys=self._keys.table(),
             labels=labels,
+            order=self._order.result(),
             sizes=self._ranges.result(guess.units),
             guess=guess,
             names=self._keys.to_name(),
