@@ -102,7 +102,7 @@ class Store:
     @property
     def source_hashes(self) -> dict[str, str]:
         """The files that the store was made from, and their sha256, as far as it tells."""
-        if not self.attributes.keys() >= {"source", "source_sha256"}:
+        if "source_first_frame" not in self.attributes:
             return {}
         return dict(zip(*(json.loads(self.attributes[key]) for key in ("source", "source_sha256")), strict=True))
 
