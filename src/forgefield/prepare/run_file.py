@@ -99,10 +99,10 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
     missing = [x for x in SHAPES if x not in found.labels or found.labels[x]["frames"] < n]
     if missing:
         what = " and no ".join(missing)
-        remarks.append(f"Some frames have no {what}: the workflow trains on them, see docs/your_data.md.")
+        remarks.append(f"Some frames have no {what}: the workflow trains on them, see docs/your_data.md there.")
     else:
         settings["output_path"] = f"runs/{name}"
-    return RunFile(name, settings, [*_about(found), f"split: {why} (docs/splits.md).", *remarks])
+    return RunFile(name, settings, [*_about(found), f"split: {why} (docs/splits.md there).", *remarks])
 
 
 def _require_named_labels(source: str, found: Inspection) -> None:
