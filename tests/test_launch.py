@@ -35,10 +35,38 @@ def environment(monkeypatch):
     return give
 
 
-def test_a_rank_of_mpi_sees_its_own_gpu(environment):
-    environment(OMPI_COMM_WORLD_LOCAL_RANK="1", CUDA_VISIBLE_DEVICES="4,7")
-    launch.join(run_config("parallelism=mpi", "devices=2"))
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+# GPUs that are none: what sites let the tasks of a node see, by the number of the task
+SITES = {
+    "all of the node, by number": lambda task: "0,1,2,3",
+    "those of the job, not from 0": lambda task: "4,5,6,7",
+    "all of the node, by UUID": lambda task: "GPU-a0,GPU-b1,GPU-c2,GPU-d3",
+    "parts of one": lambda task: "MIG-a0, MIG-b1, MIG-c2, MIG-d3",
+    "its own, by its number on the node": lambda task: str(task),
+    "its own, by UUID": lambda task: f"GPU-{task}",
+    "nothing is said": lambda task: None,
+}
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"])
+@pytest.mark.parametrize("site", SITES)
+def test_each_rank_of_mpi_sees_one_gpu_of_its_own(environment, site, variable):
+    seen = set()
+    for task in range(4):
+        given = SITES[site](task)
+        environment(**{variable: str(task)}, **({} if given is None else {"CUDA_VISIBLE_DEVICES": given}))
+        launch.join(run_config("parallelism=mpi", "devices=4"))
+        seen.add(os.environ["CUDA_VISIBLE_DEVICES"])
+    assert len(seen) == 4
+    assert not any(set(device) & set(", ") for device in seen)
+
+
+@pytest.mark.parametrize("given", ["0", "", "NoDevFiles"])
+def test_the_only_gpu_that_a_site_shows_each_task_or_none_stays_what_it_is(environment, given):
+    # where the kernel hides the others, each task's own is number 0
+    for task in range(4):
+        environment(SLURM_LOCALID=str(task), CUDA_VISIBLE_DEVICES=given)
+        launch.join(run_config("parallelism=mpi", "devices=4"))
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == given
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def join(config: RunConfig) -> None:
     elif FAILURE in os.environ:
         _take_cores(local, process_count(config))
     if config.parallelism == "mpi":
-        # all devices of the node are visible, or by the ways of the site only the rank's own
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        os.environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] or str(local)
+        # all devices of the node are visible, as where the site says nothing, or only the rank's own
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", str(local)).split(",")
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)].strip()
     elif COORDINATOR in os.environ:
         import jax
 

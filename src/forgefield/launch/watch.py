@@ -15,13 +15,20 @@ OVER = {
     "BOOT_FAIL",
     "CANCELLED",
     "DEADLINE",
+    "EXPIRED",
     "FAILED",
+    "LAUNCH_FAILED",
     "NODE_FAIL",
     "OUT_OF_MEMORY",
     "PREEMPTED",
+    "RECONFIG_FAIL",
     "REVOKED",
+    # queued again by Slurm after a fault, but held there for an administrator
+    "SPECIAL_EXIT",
     "TIMEOUT",
 }
+# why a job that is queued again stays there, in squeue's words, until an administrator lets it go
+HELD = {"launch failed requeued held", "JobHoldMaxRequeue"}
 LOST = "unknown to Slurm"
 # seconds in which Slurm may still put a job into its queue again
 PATIENCE = 60.0
@@ -35,7 +42,10 @@ def with_watch(check: Check) -> Check:
 
     @wraps(check)
     async def checked(executor: Any, active_jobs: list[Any]) -> AsyncIterator[Any]:
+        excluded = set(executor._failed_nodes)
         waiting = [job async for job in check(executor, active_jobs)]
+        # Slurm uses no node that is down. The plugin would use none of a job's nodes again, of which one has failed.
+        executor._failed_nodes = excluded
         ended = watch.ended([job.external_jobid for job in waiting], states_of)
         # a job's end is noticed in time, however long it has run
         first = executor.workflow.executor_settings.init_seconds_before_status_checks
@@ -81,7 +91,7 @@ class Watch:
 
 def states_of() -> dict[str, str] | None:
     """The states of the user's jobs that Slurm knows, or None where it does not answer."""
-    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T", f"--user={os.getuid()}"])
+    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T|%r", f"--user={os.getuid()}"])
 
 
 def recorded_state(job: str) -> str:
@@ -95,6 +105,14 @@ def _states(command: list[str]) -> dict[str, str] | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    rows = [line.split("|") for line in done.stdout.splitlines() if "|" in line]
+    if done.returncode != 0:
+        return None
+    rows = [line.strip().split("|") for line in done.stdout.splitlines() if "|" in line]
+    return {number: _state(state, *reason) for number, state, *reason in rows}
+
+
+def _state(state: str, reason: str = "") -> str:
+    if reason.replace("_", " ") in HELD:
+        return "SPECIAL_EXIT"
     # "CANCELLED by 1000"
-    return {number.strip(): state.split()[0] for number, state in rows} if done.returncode == 0 else None
+    return state.split()[0]
