@@ -14,7 +14,6 @@ FOUR_RANKS = TWO_RANKS | {"devices": 2}
         (TWO_RANKS, ["train:tasks=1"], "tasks is 1, but run r with devices: 1 and n_nodes: 2 needs 2"),
         (TWO_RANKS, ["evaluate:tasks=4"], "tasks is 4, but run r with devices: 1 and n_nodes: 2 needs 2"),
         (FOUR_RANKS, ["train:tasks_per_node=4"], "tasks_per_node is 4, but run r with devices: 2 and n_nodes"),
-        (FOUR_RANKS, ["train:slurm_extra='--ntasks-per-node=4'"], "slurm_extra is --ntasks-per-node=4, but forgefield"),
         (TWO_RANKS, ["train:nodes=1"], "nodes is 1, but run r with devices: 1 and n_nodes: 2 needs 2"),
         ({"devices": 2, "slurm": {"gpus": "a100"}}, ["train:gres=gpu:a100:4"], "gres is gpu:a100:4, but run r with"),
         ({}, ["train:mpi=srun"], "mpi is srun, but run r with devices: 1 and n_nodes: 1 needs none"),
@@ -33,14 +32,12 @@ def test_resources_that_do_not_fit_are_refused(workspace, run, resources, proble
     assert "Traceback" not in done.stderr
 
 
-def test_what_else_users_ask_for_reaches_jobs_of_several_tasks(workspace):
+def test_what_else_users_ask_for_by_default_reaches_jobs_of_several_tasks_which_count_their_own(workspace):
     path = workspace.path / "config" / "config.yaml"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"runs": {"r": FOUR_RANKS}}))
-    done = workspace.run("--dry-run", "--default-resources", "slurm_extra='--exclusive'")
-    assert done.returncode == 0, done.stderr
-    (train,) = [line for line in done.stdout.splitlines() if "mpi=srun" in line and "runtime=1440" in line][:1]
-    assert "slurm_extra=--exclusive" in train
-    assert "tasks_per_node=2" in train
+    done = workspace.run("--dry-run", "--default-resources", "slurm_extra='--exclusive --ntasks-per-node=4'")
+    assert done.returncode != 0
+    assert "error: resources: slurm_extra is --exclusive --ntasks-per-node=4, but forgefield asks" in done.stderr
 
 
 def test_another_launcher_is_for_mpi_only(workspace):
