@@ -6,8 +6,9 @@ import pytest
 
 from forgefield import launch
 from forgefield.config import load_config
-from forgefield.errors import UserError
+from forgefield.errors import MachineError, UserError
 from forgefield.launch import here, processes
+from forgefield.launch.slurm import allocation
 
 
 def run_config(*overrides):
@@ -26,7 +27,7 @@ def environment(monkeypatch):
     """Gives this process an environment with nothing of a launcher's but what is given."""
 
     def give(**names):
-        for name in ("CUDA_VISIBLE_DEVICES", here.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
+        for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", here.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
         for name, value in names.items():
@@ -90,6 +91,37 @@ def test_without_a_job_all_processes_are_on_this_machine_which_is_said(environme
     launch.require_here(config)
     assert capsys.readouterr().err.startswith("n_nodes: this is no job of several nodes, so what 2 would do is done")
     assert launch.process_count(config) == 2
+
+
+@pytest.fixture
+def scontrol(environment, monkeypatch, tmp_path):
+    """Puts this process into job 7, of which scontrol says what is given; `hostnames` answers as Slurm's does."""
+
+    def say(job):
+        environment(SLURM_JOB_ID="7")
+        program = tmp_path / "scontrol"
+        program.write_text(f'#!/bin/sh\ncase "$*" in *hostnames*) echo n1; echo n2 ;; *) echo "{job}" ;; esac\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        monkeypatch.delenv("SLURM_STEP_ID", raising=False)
+
+    return say
+
+
+def test_a_job_is_what_slurm_says_also_where_it_leaves_out_the_cores(scontrol):
+    scontrol("JobId=7 NodeList=n[1-2] NumTasks=4 CPUs/Task=N/A")
+    job = allocation(run_config("n_nodes=2", "devices=2", "parallelism=mpi"))
+    assert (job.number, job.nodes, job.tasks, job.cpus_per_task) == (7, ("n1", "n2"), 4, 1)
+    scontrol("JobId=7 NodeList=n[1-2] NumTasks=4")
+    assert allocation(run_config("n_nodes=2")).cpus_per_task == 1
+
+
+@pytest.mark.parametrize("missing", ["NodeList", "NumTasks"])
+def test_what_slurm_does_not_say_of_a_job_is_named(scontrol, missing):
+    fields = {"NodeList": "n[1-2]", "NumTasks": "2", "CPUs/Task": "4"}
+    scontrol(" ".join(f"{key}={value}" for key, value in fields.items() if key != missing))
+    with pytest.raises(MachineError, match=f"scontrol show job 7 has no {missing}"):
+        allocation(run_config("n_nodes=2"))
 
 
 @pytest.mark.parametrize(
