@@ -73,6 +73,42 @@ def test_a_job_that_only_an_administrator_can_let_go_is_over(cluster, tmp_path, 
     assert states_of() == {"7": state}
 
 
+@pytest.mark.parametrize(
+    ("reason", "key"),
+    [
+        ("PartitionConfig", "slurm.cpus_per_device"),
+        ("BadConstraints", "constraint"),
+        ("PartitionTimeLimit", "slurm.hours"),
+        ("AssocMaxWallDurationPerJobLimit", "slurm.hours"),
+        ("PartitionNodeLimit", "n_nodes"),
+        ("QOSMaxCpuPerJobLimit", "slurm.cpus_per_device"),
+        ("QOSMaxMemoryPerJob", "slurm.mem_mb"),
+        ("AssocMaxGRESPerJob", "devices"),
+        ("InvalidAccount", "slurm.account"),
+        ("InvalidQOS", "slurm.qos"),
+        ("DependencyNeverSatisfied", "slurm_extra"),
+    ],
+)
+def test_a_job_that_can_never_start_is_reported_with_what_to_change(cluster, reason, key):
+    state = watch._state("PENDING", reason)
+    assert cluster.ended(["7"], 0, job_7=state) == {}
+    assert cluster.ended(["7"], PATIENCE, job_7=state) == {"7": state}
+    said = watch._account("7", state)
+    assert said.startswith(f"error: Slurm's job 7 waits for ever: {reason}; change ")
+    assert key in said
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("Resources", "Priority", "BeginTime", "Dependency", "JobHeldUser", "PartitionDown"),
+        *("ReqNodeNotAvail, UnavailableNodes:n1", "AssocMaxJobsLimit", "QOSMaxCpuPerUserLimit", "AssocGrpCpuLimit"),
+    ],
+)
+def test_a_job_that_may_start_by_itself_is_waited_for(reason):
+    assert watch._state("PENDING", reason) == "PENDING"
+
+
 def test_nothing_is_said_of_jobs_while_slurm_does_not_answer(cluster):
     assert cluster.ended(["7"], 0) == {}
     cluster.time += PATIENCE

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from forgefield.errors import MachineError, StoppedError, UserError
-from forgefield.launch.processes import FAILURE, RANK_LOGS, is_first, rank
+from forgefield.launch.processes import FAILURE, RANK_LOGS, is_first, rank, started
 from forgefield.launch.rank_logs import last_lines
 from forgefield.trainers.stopping import Stop
 
@@ -53,7 +53,7 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
         own = Path(f"{path}.{os.getpid()}")
         if code not in (UserError.exit_code, StoppedError.exit_code) and RANK_LOGS in os.environ:
             print(trace, file=sys.stderr, flush=True)
-            trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"
+            trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank(), started())}\n"
         try:
             own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
             # the first one is the cause, others may follow from it

@@ -58,7 +58,7 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Se
         before = said.text()
         follow()
         if stop.reason is None:
-            _report_lost(before, failure, logs)
+            _report_lost(before, failure, logs, stop.started)
         raise_failure(code, failure, stop)
 
 
@@ -73,14 +73,14 @@ def _empty_directory(path: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _report_lost(messages: str, failure: Path, logs: Path) -> None:
+def _report_lost(messages: str, failure: Path, logs: Path, begun: float) -> None:
     """Report a process that was killed, or failed without a word; others that miss it may have left a failure, too."""
     if (found := first_failed(messages)) is None:
         return
     rank, how = found
     killed = not how.startswith(("Exited", "Terminated"))
     if killed or not failure.exists():
-        print(last_lines(logs, rank), file=sys.stderr, flush=True)
+        print(last_lines(logs, rank, begun), file=sys.stderr, flush=True)
     if killed:
         raise MachineError(f"rank {rank} of the training was lost ({how}); the same command continues it")
 

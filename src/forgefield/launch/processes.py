@@ -65,7 +65,7 @@ def join(config: RunConfig) -> None:
     if RANK_LOGS in os.environ:
         # as torchrun would say it; Slurm has shared out the cores
         os.environ |= {"RANK": str(rank()), "LOCAL_RANK": str(local)}
-        write_own(Path(os.environ[RANK_LOGS]), rank())
+        write_own(Path(os.environ[RANK_LOGS]), rank(), started())
     elif FAILURE in os.environ:
         _take_cores(local, process_count(config))
     if config.parallelism == "mpi":

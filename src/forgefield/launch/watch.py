@@ -1,7 +1,7 @@
 """Ends the wait of Snakemake for jobs that will not go on.
 
 The plugin for Slurm asks again and again for a job that was preempted without being queued again, for one of which
-``sacct`` says who cancelled it, and for one that Slurm has forgotten.
+``sacct`` says who cancelled it, for one that Slurm has forgotten, and for one that waits for what no node has.
 """
 
 import os
@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from functools import wraps
 from typing import Any
+
+from forgefield.launch.pending import WAITS, way_out
 
 OVER = {
     "BOOT_FAIL",
@@ -58,7 +60,7 @@ def with_watch(check: Check) -> Check:
                 executor.report_job_success(job)
             else:
                 subprocess.run(["scancel", number], check=False, capture_output=True)
-                executor.report_job_error(job, msg=f"Slurm's job {number} is over: {ended[number]}")
+                executor.report_job_error(job, msg=_account(number, ended[number]))
 
     return checked
 
@@ -81,12 +83,13 @@ class Watch:
         if states is None:
             return {}
         now, over = self._clock(), {job: states.get(job, LOST) for job in jobs}
-        over = {job: state for job, state in over.items() if state in OVER or state == LOST}
+        over = {job: state for job, state in over.items() if state in OVER or state == LOST or state.startswith(WAITS)}
         self._since = {job: self._since.get(job, now) for job in over}
         late = [job for job in over if now - self._since[job] >= PATIENCE]
         found = {job: recorded_state(job) if over[job] == LOST else over[job] for job in late}
         # and not where only squeue does not know of a job, as of one of another cluster
-        return {job: state for job, state in found.items() if state in {*OVER, LOST, "COMPLETED"}}
+        known = {*OVER, LOST, "COMPLETED"}
+        return {job: state for job, state in found.items() if state in known or state.startswith(WAITS)}
 
 
 def states_of() -> dict[str, str] | None:
@@ -114,5 +117,13 @@ def _states(command: list[str]) -> dict[str, str] | None:
 def _state(state: str, reason: str = "") -> str:
     if reason.replace("_", " ") in HELD:
         return "SPECIAL_EXIT"
+    if state == "PENDING" and way_out(reason):
+        return f"{WAITS}{reason}"
     # "CANCELLED by 1000"
     return state.split()[0]
+
+
+def _account(number: str, state: str) -> str:
+    if not state.startswith(WAITS):
+        return f"Slurm's job {number} is over: {state}"
+    return f"error: Slurm's job {number} {state}; change {way_out(state.removeprefix(WAITS))}"
