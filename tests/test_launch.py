@@ -1,13 +1,14 @@
 """What tells a process of several which devices are its own, and processes on nodes that nobody has started."""
 
 import os
+import socket
 
 import pytest
 
 from forgefield import launch
 from forgefield.config import load_config
 from forgefield.errors import MachineError, UserError
-from forgefield.launch import here, processes
+from forgefield.launch import here, network, processes
 from forgefield.launch.slurm import allocation
 
 
@@ -27,7 +28,15 @@ def environment(monkeypatch):
     """Gives this process an environment with nothing of a launcher's but what is given."""
 
     def give(**names):
-        for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", here.JOB_NODES, *processes.RANKS, *processes.LOCAL_RANKS):
+        for name in (
+            "CUDA_VISIBLE_DEVICES",
+            "SLURM_JOB_ID",
+            processes.MEETING,
+            processes.GLOO,
+            here.JOB_NODES,
+            *processes.RANKS,
+            *processes.LOCAL_RANKS,
+        ):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
         for name, value in names.items():
@@ -122,6 +131,41 @@ def test_what_slurm_does_not_say_of_a_job_is_named(scontrol, missing):
     scontrol(" ".join(f"{key}={value}" for key, value in fields.items() if key != missing))
     with pytest.raises(MachineError, match=f"scontrol show job 7 has no {missing}"):
         allocation(run_config("n_nodes=2"))
+
+
+def outside():
+    """An address of this machine that others can reach."""
+    address = network.own_address(network.OUTSIDE)
+    if address is None or network.interface_of(address) is None:
+        pytest.skip("this machine has no network, or does not tell of it")
+    return address
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "leads_to", "loopback"),
+    [("OWN", None, False), ("192.0.2.7", None, False), ("127.0.0.1", None, True), ("node", "127.0.1.1", False)],
+)
+def test_torch_meets_the_other_nodes_by_an_interface_that_they_can_reach(
+    environment, monkeypatch, coordinator, leads_to, loopback
+):
+    own = outside()
+    environment(MASTER_ADDR=own if coordinator == "OWN" else coordinator)
+    if leads_to:  # as on systems where a machine's own name is that of its loopback address
+
+        class Socket(socket.socket):
+            def connect(self, to):
+                super().connect((leads_to if to[0] == coordinator else to[0], to[1]))
+
+        monkeypatch.setattr(network.socket, "socket", Socket)
+    launch.join(run_config("backend=fabric", "n_nodes=2"))
+    assert os.environ[processes.GLOO] == network.interface_of("127.0.0.1" if loopback else own)
+
+
+def test_the_interface_that_a_user_names_stays(environment, monkeypatch):
+    environment(MASTER_ADDR="127.0.0.1")
+    monkeypatch.setenv(processes.GLOO, "ib0")
+    launch.join(run_config("backend=fabric", "n_nodes=2"))
+    assert os.environ[processes.GLOO] == "ib0"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from forgefield.launch import slurm
 from forgefield.launch.processes import FAILURE
-from forgefield.launch.rank_logs import Followed, first_failed, last_lines, log_of
+from forgefield.launch.rank_logs import Followed, first_failed, last_lines
 
 
 @pytest.mark.parametrize(

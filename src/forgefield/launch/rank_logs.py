@@ -48,9 +48,7 @@ def log_of(folder: Path, rank: int) -> Path:
 def write_own(folder: Path, rank: int, begun: float) -> None:
     """Send all that this process writes from now on, and its libraries, to the end of its file, after a headline.
 
-    Args:
-        folder, rank: see :func:`log_of`.
-        begun: when the run was started, in seconds since the epoch, which is the same for all processes.
+    ``begun`` is when the run was started, in seconds since the epoch, which is the same for all of its processes.
     """
     sys.stdout.flush()
     sys.stderr.flush()
