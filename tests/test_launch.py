@@ -94,6 +94,14 @@ def test_nodes_of_a_job_that_nobody_has_started_are_refused(environment, overrid
     assert str(error.value) == f"n_nodes: 2 nodes are asked for, but this is one process; start it by {way_out}"
 
 
+def test_a_step_of_a_small_job_does_not_do_the_work_of_several_nodes(environment, monkeypatch):
+    environment(SLURM_JOB_ID="7")
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
+    with pytest.raises(UserError, match="2 nodes are asked for, but this is one process"):
+        launch.require_here(run_config("n_nodes=2"))
+    launch.require_here(run_config())
+
+
 def test_without_a_job_all_processes_are_on_this_machine_which_is_said(environment, capsys):
     environment()
     config = run_config("n_nodes=2", "parallelism=jax", "devices=2")

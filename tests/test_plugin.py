@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from forgefield.launch.attempts import Progress
-from forgefield.launch.plugin import GOES_ON, LINES, NO_MORE, with_account, with_progress
+from forgefield.launch.plugin import GOES_ON, LINES, NO_MORE, with_account, with_given, with_progress
 
 REJECTED = "SLURM sbatch failed. The error message was '{}'.\n    sbatch call:\n        sbatch --wrap='invalid'\n"
 
@@ -94,6 +94,13 @@ def test_what_sbatch_rejects_for_good_is_not_submitted_again(failed, words, agai
         said, job = failed(2, aux=aux, message=REJECTED.format(f"sbatch: error: {words}"))
         assert job.comes_again is again
         assert (NO_MORE in said) is not again
+
+
+@pytest.mark.parametrize(("given", "named"), [(None, [""]), ("mine", [" -A mine"])])
+def test_only_an_account_that_the_user_gives_is_named(given, named):
+    job = SimpleNamespace(resources={"slurm_account": given})
+    account = with_given(lambda executor, job: iter([" -A " + (given or "of-the-last-job")]))
+    assert list(account(None, job)) == named
 
 
 def test_a_job_that_can_never_start_is_not_submitted_again(failed):

@@ -83,7 +83,10 @@ def raise_failure(code: int, failure: Path, stop: Stop) -> None:
         kinds = {kind.exit_code: kind for kind in (UserError, StoppedError)}
         raise kinds.get(found["code"], MachineError)(found["message"])
     if code in ENDED_BY_ASKING and stop.reason is not None:
-        raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
+        raise StoppedError(
+            f"stopped {stop.reason} before a step was made; the same command starts there again, and if a time limit "
+            "was too short, raise slurm.hours or training.stop_before"
+        )
     if code:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         raise MachineError(f"a process of the training {how}; run again: it continues from the last checkpoint")

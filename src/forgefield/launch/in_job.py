@@ -54,9 +54,9 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Se
             command = [*_launcher(config, job), sys.executable, *sys.argv]
             launcher = Child(command, environment, signal.SIGTERM, keep, output=file)
         code = wait([launcher], failure, stop, follow)
-        # before the launcher had to end the others
+        # what the launcher says of those that it then had to end is of no interest
         before = said.text()
-        follow()
+        log.copy()
         if stop.reason is None:
             _report_lost(before, failure, logs, stop.started)
         raise_failure(code, failure, stop)

@@ -1,6 +1,6 @@
 """What Snakemake's plugin for Slurm is to do otherwise here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ def adapt_plugin() -> None:
     progress = Progress()
     Executor.run_job = with_progress(Executor.run_job, progress)
     Executor.print_job_error = with_account(Executor.print_job_error, progress)
+    Executor.get_account_arg = with_given(Executor.get_account_arg)
     Executor.get_job_exec_prefix = lambda self, job: OUTLIVE
     Jobstep.get_job_exec_prefix = _in_job
 
@@ -56,6 +57,16 @@ def with_account(report: Callable[..., None], progress: Progress) -> Callable[..
             job.attempt -= 1
 
     return reported
+
+
+def with_given(account: Callable[..., Iterator[str]]) -> Callable[..., Iterator[str]]:
+    """The plugin's method, which names no account where the user has not, instead of that of the user's last job."""
+
+    @wraps(account)
+    def given(executor: Any, job: Any) -> Iterator[str]:
+        return account(executor, job) if job.resources.get("slurm_account") else iter([""])
+
+    return given
 
 
 def with_progress(submit: Callable[..., None], progress: Progress) -> Callable[..., None]:

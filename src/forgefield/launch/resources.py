@@ -63,7 +63,7 @@ def require_resources(run: RunConfig, found: Mapping[str, Any]) -> int:
         UserError: in one line, the resource and what to change.
     """
     wanted = run_resources(run)
-    for key in ("nodes", "tasks", "tasks_per_node", "mpi", "gres"):
+    for key in ("nodes", "tasks", "tasks_per_node", "mpi", "gres", "tasks_per_gpu"):
         value = found.get(key)
         if value != wanted.get(key):
             needs = "none" if wanted.get(key) is None else wanted[key]

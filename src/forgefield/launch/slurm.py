@@ -35,8 +35,7 @@ def allocation(config: RunConfig) -> Job | None:
         UserError: the job is too small.
     """
     count = process_count(config)
-    in_step = int(os.environ.get(STEP, FIRST_SPECIAL_STEP)) < FIRST_SPECIAL_STEP
-    if count == 1 or in_step or JOB not in os.environ or find_program("scontrol") is None:
+    if count == 1 or in_step() or JOB not in os.environ or find_program("scontrol") is None:
         return None
     job = _job(os.environ[JOB])
     if job.tasks >= count and len(job.nodes) >= config.n_nodes:
@@ -48,6 +47,11 @@ def allocation(config: RunConfig) -> Job | None:
         f"{job.tasks} on {len(job.nodes)} nodes; submit it with --nodes {config.n_nodes} --ntasks-per-node "
         f"{count // config.n_nodes}, or write n_nodes=1"
     )
+
+
+def in_step() -> bool:
+    """Whether srun has started this process, which then cannot start others on other nodes."""
+    return int(os.environ.get(STEP, FIRST_SPECIAL_STEP)) < FIRST_SPECIAL_STEP
 
 
 def address_of(node: str) -> str:
