@@ -16,6 +16,7 @@ FOUR_RANKS = TWO_RANKS | {"devices": 2}
         (FOUR_RANKS, ["train:tasks_per_node=4"], "tasks_per_node is 4, but run r with devices: 2 and n_nodes"),
         (TWO_RANKS, ["train:nodes=1"], "nodes is 1, but run r with devices: 1 and n_nodes: 2 needs 2"),
         ({"devices": 2, "slurm": {"gpus": "a100"}}, ["train:gres=gpu:a100:4"], "gres is gpu:a100:4, but run r with"),
+        ({"devices": 2, "slurm": {"gpus": True}}, ["train:tasks_per_gpu=2"], "tasks_per_gpu is 2, but run r with"),
         ({}, ["train:mpi=srun"], "mpi is srun, but run r with devices: 1 and n_nodes: 1 needs none"),
         ({}, ["train:gpu=2"], "gpu is 2, but forgefield asks for tasks and GPUs itself"),
     ],
