@@ -144,3 +144,18 @@ def test_the_plugin_reports_what_is_over_and_waits_for_the_rest(cluster, monkeyp
     assert failed == [("7", "Slurm's job 7 is over: PREEMPTED")]
     assert executor.next_seconds_between_status_checks == 60
     assert executor._failed_nodes == {"n7"}
+
+
+def test_a_plugin_that_is_not_ready_is_left_alone_without_jobs():
+    asked = []
+
+    async def none_of(executor, jobs):
+        asked.append(jobs)
+        for job in jobs:
+            yield job
+
+    async def waiting():
+        return [job async for job in with_watch(none_of)(SimpleNamespace(), [])]
+
+    assert asyncio.run(waiting()) == []
+    assert asked == [[]]

@@ -44,6 +44,10 @@ def with_watch(check: Check) -> Check:
 
     @wraps(check)
     async def checked(executor: Any, active_jobs: list[Any]) -> AsyncIterator[Any]:
+        if not active_jobs:  # the first call may come before the plugin has made all that it keeps
+            async for job in check(executor, active_jobs):
+                yield job
+            return
         excluded = set(executor._failed_nodes)
         waiting = [job async for job in check(executor, active_jobs)]
         # Slurm uses no node that is down. The plugin would use none of a job's nodes again, of which one has failed.
