@@ -10,7 +10,7 @@ import pytest
 
 from forgefield.launch import slurm
 from forgefield.launch.processes import FAILURE
-from forgefield.launch.rank_logs import Followed, Lost, first_failed, last_lines, log_of
+from forgefield.launch.rank_logs import Followed, Lost, first_failed, last_lines
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,10 @@ from forgefield.launch.rank_logs import Followed, Lost, first_failed, last_lines
         ("srun: error: n2: task 1: Killed\nsrun: error: n1: task 0: Terminated\n", (1, "n2", "Killed")),
         ("srun: error: n2: tasks 4-7: Exited with exit code 3\n", (4, "n2", "Exited with exit code 3")),
         ("srun: error: n2: task 3: Out Of Memory\n", (3, "n2", "Out Of Memory")),
+        (
+            "srun: launching task 1\nsrun: error: task 0 launch failed: Bad plugin\n",
+            (0, None, "launch failed: Bad plugin"),
+        ),
         (
             "prterun noticed that process rank 1 with PID 7 on node n2 exited on\nsignal 9 (Killed).\n",
             (1, "n2", "exited on signal 9 (Killed)"),
@@ -44,13 +48,25 @@ def test_only_what_is_new_is_copied(tmp_path):
     assert to.getvalue() == followed.text() == "one\ntwo\n"
 
 
-def test_the_end_of_a_log_has_its_name(tmp_path):
-    log_of(tmp_path, 3).write_text("".join(f"line {i}\n" for i in range(100)))
-    first, *lines = last_lines(tmp_path, 3).splitlines()
+WRITE = """
+import sys
+from pathlib import Path
+from forgefield.launch.rank_logs import write_own
+
+write_own(Path(sys.argv[1]), 3, float(sys.argv[2]))
+print(sys.argv[3])
+"""
+
+
+def test_the_end_of_a_log_is_that_of_this_start_and_has_its_name(tmp_path):
+    for begun, text in ((1000.5, "old"), (2000.5, "\n".join(f"line {i}" for i in range(100)))):
+        subprocess.run([sys.executable, "-c", WRITE, str(tmp_path), str(begun), text], check=True)
+    first, *lines = last_lines(tmp_path, 3, 2000.5).splitlines()
     assert first == f"the last lines of rank 3 ({tmp_path}/rank_3.log):"
     assert lines[-1] == "    line 99"
     assert len(lines) == 10
-    assert "nothing written" in last_lines(tmp_path, 4)
+    for rank, begun in ((4, 2000.5), (3, 3000.5)):  # no file, and none of this start
+        assert last_lines(tmp_path, rank, begun).splitlines()[1:] == ["    (nothing written)"]
 
 
 def test_a_port_follows_from_the_number_of_a_job_and_is_free():

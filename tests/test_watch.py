@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from forgefield.launch import watch
-from forgefield.launch.watch import LOST, PATIENCE, Watch, with_watch
+from forgefield.launch.watch import LOST, PATIENCE, Watch, states_of, with_watch
 
 
 class Cluster:
@@ -27,7 +27,7 @@ def cluster(monkeypatch, tmp_path):
     return Cluster()
 
 
-@pytest.mark.parametrize("state", ["PREEMPTED", "CANCELLED", "NODE_FAIL"])
+@pytest.mark.parametrize("state", ["PREEMPTED", "CANCELLED", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "SPECIAL_EXIT"])
 def test_a_job_that_stays_over_is_reported(cluster, state):
     assert cluster.ended(["7", "8"], 0, job_7=state, job_8="RUNNING") == {}
     assert cluster.ended(["7", "8"], PATIENCE, job_7=state, job_8="RUNNING") == {"7": state}
@@ -55,6 +55,60 @@ def test_the_accounts_say_what_became_of_a_job_that_slurm_has_forgotten(cluster,
     assert cluster.ended(["7"], PATIENCE) == found
 
 
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("7|PENDING|Resources", "PENDING"),
+        ("7|PENDING|JobHeldUser", "PENDING"),
+        ("7|PENDING|launch failed requeued held", "SPECIAL_EXIT"),
+        ("7|PENDING|launch_failed_requeued_held", "SPECIAL_EXIT"),
+        ("7|PENDING|JobHoldMaxRequeue", "SPECIAL_EXIT"),
+        ("7|RUNNING|None", "RUNNING"),
+    ],
+)
+def test_a_job_that_only_an_administrator_can_let_go_is_over(cluster, tmp_path, line, state):
+    program = tmp_path / "squeue"
+    program.write_text(f"#!/bin/sh\necho '{line}'\n")
+    program.chmod(0o755)
+    assert states_of() == {"7": state}
+
+
+@pytest.mark.parametrize(
+    ("reason", "key"),
+    [
+        ("PartitionConfig", "slurm.cpus_per_device"),
+        ("BadConstraints", "constraint"),
+        ("PartitionTimeLimit", "slurm.hours"),
+        ("AssocMaxWallDurationPerJobLimit", "slurm.hours"),
+        ("PartitionNodeLimit", "n_nodes"),
+        ("QOSMaxCpuPerJobLimit", "slurm.cpus_per_device"),
+        ("QOSMaxMemoryPerJob", "slurm.mem_mb"),
+        ("AssocMaxGRESPerJob", "devices"),
+        ("InvalidAccount", "slurm.account"),
+        ("InvalidQOS", "slurm.qos"),
+        ("DependencyNeverSatisfied", "slurm_extra"),
+    ],
+)
+def test_a_job_that_can_never_start_is_reported_with_what_to_change(cluster, reason, key):
+    state = watch._state("PENDING", reason)
+    assert cluster.ended(["7"], 0, job_7=state) == {}
+    assert cluster.ended(["7"], PATIENCE, job_7=state) == {"7": state}
+    said = watch._account("7", state)
+    assert said.startswith(f"error: Slurm's job 7 waits for ever: {reason}; change ")
+    assert key in said
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("Resources", "Priority", "BeginTime", "Dependency", "JobHeldUser", "PartitionDown"),
+        *("ReqNodeNotAvail, UnavailableNodes:n1", "AssocMaxJobsLimit", "QOSMaxCpuPerUserLimit", "AssocGrpCpuLimit"),
+    ],
+)
+def test_a_job_that_may_start_by_itself_is_waited_for(reason):
+    assert watch._state("PENDING", reason) == "PENDING"
+
+
 def test_nothing_is_said_of_jobs_while_slurm_does_not_answer(cluster):
     assert cluster.ended(["7"], 0) == {}
     cluster.time += PATIENCE
@@ -68,10 +122,12 @@ def test_the_plugin_reports_what_is_over_and_waits_for_the_rest(cluster, monkeyp
     executor = SimpleNamespace(
         workflow=SimpleNamespace(executor_settings=SimpleNamespace(init_seconds_before_status_checks=20)),
         next_seconds_between_status_checks=180,
+        _failed_nodes={"n7"},
         report_job_error=lambda job, msg: failed.append((job.external_jobid, msg)),
     )
 
     async def all_of(executor, jobs):
+        executor._failed_nodes.add("n[1-2]")
         for job in jobs:
             yield job
 
@@ -87,3 +143,19 @@ def test_the_plugin_reports_what_is_over_and_waits_for_the_rest(cluster, monkeyp
     assert asyncio.run(waiting()) == ["8"]
     assert failed == [("7", "Slurm's job 7 is over: PREEMPTED")]
     assert executor.next_seconds_between_status_checks == 60
+    assert executor._failed_nodes == {"n7"}
+
+
+def test_a_plugin_that_is_not_ready_is_left_alone_without_jobs():
+    asked = []
+
+    async def none_of(executor, jobs):
+        asked.append(jobs)
+        for job in jobs:
+            yield job
+
+    async def waiting():
+        return [job async for job in with_watch(none_of)(SimpleNamespace(), [])]
+
+    assert asyncio.run(waiting()) == []
+    assert asked == [[]]

@@ -44,11 +44,11 @@ def test_the_examples_of_the_readme_are_valid(root, tmp_path):
     assert default.run_names == ["ethanol-hcno-gfn2-jax"]
     asked = []
     for cluster in clusters:
-        (tmp_path / "cluster.yaml").write_text(f"{ethanol_run}training: {{batch: 32}}\n{cluster}")
+        (tmp_path / "cluster.yaml").write_text(ethanol_run + cluster)
         asked.append(run_resources(load_config(tmp_path / "cluster.yaml").run("ethanol-small-jax")))
     gpu, cpu = asked
     assert (gpu["nodes"], gpu["tasks"], gpu["gres"], gpu["cpus_per_task"]) == (2, 2, "gpu:a100:4", 32)
-    assert (cpu["nodes"], cpu["tasks"], cpu["gres"], cpu["cpus_per_task"]) == (2, 32, None, 4)
+    assert (cpu["nodes"], cpu["tasks_per_node"], cpu["gres"], cpu["cpus_per_task"]) == (2, 16, None, 4)
 
 
 def test_the_schema_accepts_the_default_and_refuses_unknown_keys(root, load):

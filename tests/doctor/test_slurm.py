@@ -7,6 +7,7 @@ import yaml
 
 from forgefield.config import load_config
 from forgefield.doctor.slurm import propose, read_partitions, render
+from forgefield.doctor.slurm_mpi import try_mpi
 
 GPUS = """\
 cpu*|up|3-00:00:00|120|48|192000|(null)
@@ -45,6 +46,28 @@ def test_the_proposal_is_a_valid_section(table, account, section):
     content = yaml.safe_load(render(propose(list(read_partitions(table)), account)))
     assert content["slurm"] | section == content["slurm"]
     assert load_config(content).slurm.partition == section["partition"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "status", "detail"),
+    [
+        ("echo ranks 2; echo ranks 2", "ok", "srun --mpi=pmix starts ranks; 2 were tried"),
+        ("echo ranks 1; echo ranks 1", "broken", "starts single processes"),
+        ("echo 'srun: error: mpi/pmix: can not load PMIx library' >&2; exit 1", "broken", "can not load PMIx library"),
+        ("echo 'srun: error: Unable to allocate resources: Busy' >&2; exit 1", "note", "untested: ended with code 1"),
+        ("echo \"No module named 'mpi4py'\" >&2; exit 1", "note", "untested"),
+    ],
+)
+def test_that_srun_lists_pmix_is_not_believed(add_program, ranks, status, detail):
+    add_program("srun", f'case "$*" in *--mpi=list*) echo pmix >&2 ;; *--partition=cpu*) {ranks} ;; esac')
+    found = try_mpi({"partition": "gpu", "cpu_partition": "cpu"})
+    assert (found.status, detail in found.detail) == (status, True), found
+    assert bool(found.remedy) == (status == "broken")
+
+
+def test_srun_without_pmix_is_told(add_program):
+    add_program("srun", "echo none")
+    assert try_mpi({}).status == "missing"
 
 
 def test_without_slurm_one_line_says_so(bare_environment, root):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from forgefield.launch.plugin import MISTAKE
+
 
 def test_an_unknown_key_ends_in_one_line_and_runs_nothing(workspace):
     done = workspace.run("--config", "trainig={lr: 0.1}")
@@ -45,5 +47,6 @@ def test_a_mistake_that_a_stage_finds_is_the_last_thing_said_about_it(workspace)
     assert len(errors) == 1
     assert "water.npz" in errors[0]
     assert "7" in errors[0]
+    assert MISTAKE in done.stderr  # by which no job of Slurm is repeated
     assert done.stderr.index("Error in rule convert") < done.stderr.index(errors[0])
     assert not list(workspace.results.rglob("*.h5"))

@@ -38,12 +38,14 @@ def doctor(
     ] = False,
 ) -> None:
     """Say what is installed here, and which engines and parallel methods can run."""
-    from forgefield.doctor import RunningChecks, diagnose, examine, report
+    from forgefield.doctor import RunningChecks, diagnose, examine, render, report
 
-    found, section = examine() if slurm else (diagnose(RunningChecks()), "")
+    found, section = examine() if slurm else (diagnose(RunningChecks()), None)
     if as_json:
-        print(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
+        findings = [asdict(finding) for finding in found]
+        content = findings if section is None else {"findings": findings, "slurm": section}
+        print(json.dumps(content, indent=2, ensure_ascii=False))
         return
     report(found)
-    if section:
-        print(f"For config.yaml, or a run of yours:\n\n{section}")
+    if section is not None:
+        print(f"For config.yaml, or a run of yours:\n\n{render(section)}")

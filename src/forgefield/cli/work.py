@@ -1,5 +1,6 @@
 """Does the work of a run, in one process or in several, alone on its directory, and ends it at signals."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -97,6 +98,7 @@ def _standing(run: RunConfig, paths: "RunPaths", trains: bool) -> str:
     if not trains:
         return "the same command starts again"
     if not saved:
-        return "there is no checkpoint yet: the same command starts from the beginning"
+        longer = "; if a time limit ended it, raise slurm.hours" if "SLURM_JOB_ID" in os.environ else ""
+        return f"there is no checkpoint yet: the same command starts from the beginning{longer}"
     place = f"{Place.of(saved[0])} of {run.training.epochs} is the last in {saved[0].parent}"
     return f"{place}: the same command continues after it"

@@ -71,9 +71,11 @@ slurm:
   cpus_per_device: 8
   mem_mb: 120000        # on each node
   hours: 24
+training:
+  batch: 16             # beside the other keys there: a multiple of all devices, here 8
 ```
 
-A CPU cluster, on which each of 32 MPI ranks has four cores:
+A CPU cluster, on whose nodes of 64 cores each of 32 MPI ranks has four:
 
 ```yaml
 parallelism: mpi
@@ -86,6 +88,8 @@ slurm:
   cpus_per_device: 4
   mem_mb: 64000
   hours: 12
+training:
+  batch: 32
 ```
 
 `docs/slurm.md` tells the rest.

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from forgefield.config.base import AsNumber, Positive, PositiveInteger, Section
+from forgefield.config.base import AsNumber, PositiveInteger, Section
 
 # what the plugin takes; with a letter, for a mere number would be meant as how many
 GPU_TYPE = re.compile(r"[A-Za-z0-9_.]*[A-Za-z][A-Za-z0-9_.]*")
@@ -47,8 +47,9 @@ class SlurmConfig(Section):
     mem_mb: Annotated[int, Field(ge=800), AsNumber] = 8000
     """Memory of training and evaluation on each node, MB, of which Snakemake takes up to 200."""
 
-    hours: Positive = 24.0
-    """Time limit of training and evaluation. A training that needs longer saves, and continues in a job of its own."""
+    hours: Annotated[float, Field(ge=0.02, allow_inf_nan=False), AsNumber] = 24.0
+    """Time limit of training and evaluation, long enough to start and compile, which takes minutes. A training that
+    needs longer saves, and continues in a job of its own."""
 
     launcher: Literal["srun", "mpirun"] = "srun"
     """What starts the processes of a job. `mpirun`: only for `parallelism: mpi`, where `srun` cannot start MPI."""

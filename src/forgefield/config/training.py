@@ -168,8 +168,9 @@ class TrainingConfig(Section):
 
     stop_before: Minutes | None = None
     """Wall-clock time of `forgefield train`, from its start: minutes, or a text such as `90 min`, `3.5 h` or `2 d`. In
-    time before it the run stops with a checkpoint and exit code 75, and the same command continues it. `null`: no limit
-    but that of the Slurm job, before whose end it stops in any case."""
+    time before it the run stops with a checkpoint and exit code 75, and the same command continues it. It is
+    not known before how long the first compilation takes, which may overrun a short time. `null`: no limit but that of
+    the Slurm job, before whose end it stops in any case."""
 
     hang_timeout: Positive | None = 600.0
     """Seconds without a new batch after which a training of several processes ends, with the process named that no

@@ -12,9 +12,9 @@ from forgefield.doctor.packages import GROUPS
 from forgefield.doctor.processes import Probe, run_probe
 from forgefield.doctor.progress import RunningChecks
 from forgefield.doctor.report import report
-from forgefield.doctor.slurm import examine
+from forgefield.doctor.slurm import examine, render
 
-__all__ = ["RunningChecks", "diagnose", "examine", "report"]
+__all__ = ["RunningChecks", "diagnose", "examine", "render", "report"]
 
 
 def diagnose(checks: RunningChecks) -> list[Finding]:

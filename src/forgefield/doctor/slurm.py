@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from forgefield.doctor.findings import Finding
 from forgefield.doctor.processes import find_program, run
+from forgefield.doctor.slurm_mpi import try_mpi
 from forgefield.errors import UserError
 
 COMMANDS = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
@@ -14,6 +15,8 @@ LIMIT = 30.0
 # with less, the plugin asks `sacct` instead of `squeue` (three times the profile's first wait)
 LEAST_JOB_AGE = 60
 MOST_HOURS, USUAL_MB, LEAST_MB = 24.0, 8000, 800
+
+Keys = dict[str, str | int | float | bool]
 
 
 class Partition(NamedTuple):
@@ -29,8 +32,9 @@ class Partition(NamedTuple):
     gpu_type: str | None
 
 
-def examine() -> tuple[list[Finding], str]:
-    """What there is to know about the cluster, and the configuration's section for it.
+def examine() -> tuple[list[Finding], Keys]:
+    """What there is to know about the cluster, and the configuration's section for it; takes a minute at most where
+    the cluster answers, as two MPI ranks are started.
 
     Raises:
         UserError: no Slurm answers here.
@@ -45,7 +49,8 @@ def examine() -> tuple[list[Finding], str]:
         raise UserError("doctor --slurm: sinfo shows no partition that is up; ask the cluster's administrators")
     account = _account()
     chosen = propose(partitions, account)
-    return [*_partitions(partitions), *_settings(), _account_finding(account), _trial(chosen)], render(chosen)
+    found = [*_partitions(partitions), *_settings(), _account_finding(account), _trial(chosen), try_mpi(chosen)]
+    return found, chosen
 
 
 def read_partitions(table: str) -> Iterator[Partition]:
@@ -76,11 +81,11 @@ def _hours(limit: str) -> float | None:
     return 24 * days + hours + minutes / 60 + seconds / 3600
 
 
-def propose(partitions: Sequence[Partition], account: str | None) -> dict[str, str | int | float | bool]:
+def propose(partitions: Sequence[Partition], account: str | None) -> Keys:
     """The keys of the section for one device: a GPU where there are any."""
     best = max(partitions, key=lambda p: (p.gpus > 0, p.is_default, p.nodes * max(p.gpus, 1)))
     others = [p for p in partitions if not p.gpus and p.name != best.name]
-    chosen: dict[str, str | int | float | bool] = {"account": account} if account else {}
+    chosen: Keys = {"account": account} if account else {}
     chosen["partition"] = best.name
     if best.gpus:
         if others:
@@ -94,7 +99,7 @@ def propose(partitions: Sequence[Partition], account: str | None) -> dict[str, s
     return chosen | {"hours": round(min(MOST_HOURS, best.hours or MOST_HOURS), 2)}
 
 
-def render(chosen: dict[str, str | int | float | bool]) -> str:
+def render(chosen: Keys) -> str:
     """The section as YAML."""
     values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in chosen.items()}
     return "\n".join(["slurm:", *(f"  {key}: {value}" for key, value in values.items())])
@@ -113,12 +118,6 @@ def _settings() -> Iterator[Finding]:
     text = run(["scontrol", "show", "config"], limit=LIMIT).stdout
     found = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in text.splitlines())}
     yield Finding("slurm", "version", "ok", found.get("SLURM_VERSION", "not told"))
-    mpi = run(["srun", "--mpi=list"], limit=LIMIT)
-    if "pmix" in mpi.stdout + (mpi.error or ""):
-        yield Finding("slurm", "MPI by srun", "ok", "srun knows pmix")
-    else:
-        remedy = "write launcher: mpirun in the section slurm"
-        yield Finding("slurm", "MPI by srun", "missing", "srun does not know pmix, which Open MPI needs", remedy)
     age = int(re.match(r"\d*", found.get("MinJobAge", ""))[0] or 0)
     if age >= LEAST_JOB_AGE:
         yield Finding("slurm", "squeue", "ok", f"shows what became of jobs for {age} s")
@@ -141,7 +140,7 @@ def _account_finding(account: str | None) -> Finding:
     return Finding("slurm", "account", "note", "no accounts are told here; leave the key account out")
 
 
-def _trial(chosen: dict[str, str | int | float | bool]) -> Finding:
+def _trial(chosen: Keys) -> Finding:
     """Whether Slurm would accept a job with what is proposed; none is submitted."""
     words = ["sbatch", "--test-only", "--wrap=true", f"--cpus-per-task={chosen['cpus_per_device']}"]
     words += [f"--mem={chosen['mem_mb']}", f"--time={int(float(chosen['hours']) * 60)}"]

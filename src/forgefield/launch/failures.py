@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from forgefield.errors import MachineError, StoppedError, UserError, of_file
-from forgefield.launch.processes import FAILURE, RANK_LOGS, is_first, rank
+from forgefield.launch.processes import FAILURE, RANK_LOGS, is_first, rank, started
 from forgefield.launch.rank_logs import last_lines
 from forgefield.trainers.stopping import Stop
 
@@ -61,7 +61,7 @@ def _fail(message: str, code: int, trace: str = "") -> NoReturn:
         own = Path(f"{path}.{rank()}.{os.getpid()}")
         if code not in (UserError.exit_code, StoppedError.exit_code) and RANK_LOGS in os.environ:
             print(trace, file=sys.stderr, flush=True)
-            trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank())}\n"
+            trace = f"{last_lines(Path(os.environ[RANK_LOGS]), rank(), started())}\n"
         try:
             own.write_text(json.dumps({"message": line, "code": code, "trace": trace}))
             # the first one is the cause, others may follow from it
@@ -92,7 +92,10 @@ def raise_failure(code: int, failure: Path, stop: Stop, who: str = "a process") 
         kinds = {kind.exit_code: kind for kind in (UserError, StoppedError)}
         raise kinds.get(found["code"], MachineError)(found["message"])
     if code in ENDED_BY_ASKING and stop.reason is not None:
-        raise StoppedError(f"stopped {stop.reason} before a step was made; the same command starts there again")
+        raise StoppedError(
+            f"stopped {stop.reason} before a step was made; the same command starts there again, and if a time limit "
+            "was too short, raise slurm.hours or training.stop_before"
+        )
     if code:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         raise MachineError(f"{who} of the training {how}; run again: it continues from the last checkpoint")

@@ -5,7 +5,7 @@ import sys
 
 from forgefield.config import RunConfig
 from forgefield.errors import UserError
-from forgefield.launch.slurm import allocation
+from forgefield.launch.slurm import allocation, in_step
 
 # how many nodes a Slurm job has, in which srun starts processes
 JOB_NODES = "SLURM_JOB_NUM_NODES"
@@ -14,13 +14,13 @@ MOST_PER_CORE = 4
 
 
 def require_here(config: RunConfig) -> None:
-    """Refuse to leave a job's other nodes unused, and far more devices than this machine has CPU cores.
+    """Refuse the work of several nodes in one process of a job, and far more devices than this machine has CPU cores.
 
     Not where the processes are started on the nodes of a job.
     """
     if allocation(config):
         return
-    if config.n_nodes > 1 and int(os.environ.get(JOB_NODES, "1")) > 1:
+    if config.n_nodes > 1 and (in_step() or int(os.environ.get(JOB_NODES, "1")) > 1):
         raise UserError(f"n_nodes: {config.n_nodes} nodes are asked for, but this is one process; {_launcher(config)}")
     if config.n_nodes > 1:
         line = f"n_nodes: this is no job of several nodes, so what {config.n_nodes} would do is done on this machine"

@@ -54,11 +54,11 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Se
             command = [*_launcher(config, job), sys.executable, *sys.argv]
             launcher = Child(command, environment, signal.SIGTERM, keep, file, file)
         code = wait([launcher], failure, stop, follow).code
-        # before the launcher had to end the others
+        # what the launcher says of those that it then had to end is of no interest
         before = said.text()
-        follow()
+        log.copy()
         if stop.reason is None:
-            _report_lost(before, failure, logs)
+            _report_lost(before, failure, logs, stop.started)
         raise_failure(code, failure, stop)
 
 
@@ -73,12 +73,12 @@ def _empty_directory(path: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _report_lost(messages: str, failure: Path, logs: Path) -> None:
+def _report_lost(messages: str, failure: Path, logs: Path, begun: float) -> None:
     """Report a process that was killed, or failed without a word; others that miss it may have left a failure, too."""
     if (lost := first_failed(messages)) is None:
         return
     if lost.is_killed or not failure.exists():
-        print(last_lines(logs, lost.rank), file=sys.stderr, flush=True)
+        print(last_lines(logs, lost.rank, begun), file=sys.stderr, flush=True)
     if lost.is_killed:
         raise MachineError(f"{lost}; the same command continues it")
 

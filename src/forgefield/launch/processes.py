@@ -10,12 +10,15 @@ from functools import partial
 from pathlib import Path
 
 from forgefield.config import RunConfig
+from forgefield.launch.network import interface_of, is_loopback, own_address
 from forgefield.launch.rank_logs import write_own
 
 # environment of the processes that are started here
 FAILURE, COORDINATOR, STARTED = "FORGEFIELD_FAILURE_FILE", "FORGEFIELD_COORDINATOR", "FORGEFIELD_STARTED"
 # directory of the logs of processes that are started in a Slurm job
 RANK_LOGS = "FORGEFIELD_RANK_LOGS"
+# where PyTorch's processes meet, and by which interface
+MEETING, GLOO = "MASTER_ADDR", "GLOO_SOCKET_IFNAME"
 # by which launchers say how many processes they have started, which of all this one is, and which of those on its node
 SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
@@ -68,13 +71,15 @@ def join(config: RunConfig) -> None:
     if RANK_LOGS in os.environ:
         # as torchrun would say it; Slurm has shared out the cores
         os.environ |= {"RANK": str(rank()), "LOCAL_RANK": str(local)}
-        write_own(Path(os.environ[RANK_LOGS]), rank())
+        write_own(Path(os.environ[RANK_LOGS]), rank(), started())
     elif FAILURE in os.environ:
         _take_cores(local, process_count(config))
+    if config.backend == "fabric" and config.n_nodes > 1 and MEETING in os.environ:
+        _name_interface()
     if config.parallelism == "mpi":
-        # all devices of the node are visible, or by the ways of the site only the rank's own
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        os.environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] or str(local)
+        # all devices of the node are visible, as where the site says nothing, or only the rank's own
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", str(local)).split(",")
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)].strip()
     elif COORDINATOR in os.environ:
         import jax
 
@@ -97,17 +102,25 @@ def _patience(config: RunConfig) -> int:
 
 
 def _name_this_machine(coordinator: str) -> None:
-    """Tell JAX's collectives of CPUs the address of this machine, where its name leads nowhere."""
+    """Tell JAX's collectives of CPUs the address of this machine, where its name leads nowhere or back to itself."""
     with suppress(OSError):
-        socket.getaddrinfo(socket.gethostname(), None)
+        if not is_loopback(socket.gethostbyname(socket.gethostname())):
+            return
+    if (own := own_address(coordinator.rpartition(":")[0])) is None:
         return
     from jax._src.lib import _jax  # jax.distributed has no argument for it
 
-    host, _, port = coordinator.rpartition(":")
-    with socket.socket(type=socket.SOCK_DGRAM) as s:
-        s.connect((host, int(port)))
-        own = s.getsockname()[0]
     _jax.make_gloo_tcp_collectives = partial(_jax.make_gloo_tcp_collectives, hostname=own)
+
+
+def _name_interface() -> None:
+    """Tell PyTorch's collectives of CPUs which interface leads to the other nodes, if nobody has.
+
+    They would take that of this machine's name, and the loopback interface where the name leads nowhere.
+    """
+    address = own_address(os.environ[MEETING])
+    if address and (name := interface_of(address)):
+        os.environ.setdefault(GLOO, name)
 
 
 def _number(names: Sequence[str]) -> int | None:

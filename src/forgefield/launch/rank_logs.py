@@ -4,10 +4,11 @@ import os
 import re
 import socket
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-LINES = 10
+LINES, NOTHING = 10, "(nothing written)"
 
 
 class Followed:
@@ -44,29 +45,38 @@ def log_of(folder: Path, rank: int) -> Path:
     return folder / f"rank_{rank}.log"
 
 
-def write_own(folder: Path, rank: int) -> None:
-    """Send all that this process writes from now on, and its libraries, to the end of its file."""
+def write_own(folder: Path, rank: int, begun: float) -> None:
+    """Send all that this process writes from now on, and its libraries, to the end of its file, after a headline.
+
+    ``begun`` is when the run was started, in seconds since the epoch, which is the same for all of its processes.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     with open(log_of(folder, rank), "ab", buffering=0) as file:
         job = os.environ.get("SLURM_JOB_ID", "none")
-        file.write(f"rank {rank} on {socket.gethostname()}, job {job}\n".encode())
+        file.write(f"rank {rank} on {socket.gethostname()}, job {job}, {_time(begun)}\n".encode())
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
 
 
-def last_lines(folder: Path, rank: int) -> str:
-    """The end of a process's file, under its name."""
+def last_lines(folder: Path, rank: int, begun: float) -> str:
+    """The end of what a process has written in the run that was started then, under the name of its file."""
     path = log_of(folder, rank)
-    lines = path.read_text(errors="replace").splitlines()[-LINES:] if path.exists() else ["(nothing written)"]
-    return "\n".join([f"the last lines of rank {rank} ({path}):", *(f"    {line}" for line in lines)])
+    text = path.read_text(errors="replace") if path.exists() else ""
+    _, headline, own = text.rpartition(f", {_time(begun)}\n")
+    lines = own.splitlines()[-LINES:] if headline else []
+    return "\n".join([f"the last lines of rank {rank} ({path}):", *(f"    {line}" for line in lines or [NOTHING])])
+
+
+def _time(begun: float) -> str:
+    return datetime.fromtimestamp(begun, UTC).isoformat(sep=" ", timespec="milliseconds")
 
 
 class Lost(NamedTuple):
     """A process that has failed, by what has started it: which, on which machine, and how."""
 
     rank: int
-    host: str
+    host: str | None
     how: str
 
     @property
@@ -75,12 +85,12 @@ class Lost(NamedTuple):
         return not self.how.startswith(("Exited", "Terminated"))
 
     def __str__(self) -> str:
-        return f"rank {self.rank} of the training on {self.host} was lost ({self.how})"
+        return f"rank {self.rank} of the training{f' on {self.host}' if self.host else ''} was lost ({self.how})"
 
 
 # of srun and mpirun
 FAILURES = (
-    r"\berror: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?P<how>.+)",
+    r"\berror: (?:(?P<host>[^\s:]+): )?tasks? (?P<rank>\d+)(?:\S*: | (?=launch failed: ))(?P<how>.+)",
     r"\bprocess rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) (?P<how>exited [^.]+)",
 )
 

@@ -10,7 +10,7 @@ from forgefield.errors import UserError
 from forgefield.launch.processes import process_count
 
 SMALL = ("slurm_account", "slurm_partition", "qos", "constraint", "cpus_per_task", "nodes")
-RUN = (*SMALL, "mem_mb", "runtime", "gres", "tasks_per_gpu", "tasks", "mpi", "slurm_extra")
+RUN = (*SMALL, "mem_mb", "runtime", "gres", "tasks_per_gpu", "tasks", "tasks_per_node", "mpi")
 """Names of the resources of the two functions below, each None where there is nothing to ask for."""
 
 
@@ -46,8 +46,9 @@ def run_resources(run: RunConfig) -> dict[str, Any]:
     }
     if count > 1:
         # with `mpi` the job's script runs on the first node, outside of any step, where srun can start the others
-        each = f"--ntasks-per-node={count // run.n_nodes}"
-        wanted |= {"tasks": count, "mpi": slurm.launcher, "slurm_extra": each}
+        wanted["mpi"] = slurm.launcher
+        # the plugin refuses `tasks_per_node: 1`; as many tasks as nodes are one on each
+        wanted |= {"tasks": count} if count == run.n_nodes else {"tasks_per_node": count // run.n_nodes}
     return wanted
 
 
@@ -62,7 +63,7 @@ def require_resources(run: RunConfig, found: Mapping[str, Any]) -> int:
         UserError: in one line, the resource and what to change.
     """
     wanted = run_resources(run)
-    for key in ("nodes", "tasks", "mpi", "gres"):
+    for key in ("nodes", "tasks", "tasks_per_node", "mpi", "gres", "tasks_per_gpu"):
         value = found.get(key)
         if value != wanted.get(key):
             needs = "none" if wanted.get(key) is None else wanted[key]
@@ -71,10 +72,15 @@ def require_resources(run: RunConfig, found: Mapping[str, Any]) -> int:
                 f"{run.n_nodes} needs {needs}; leave {key} out of set-resources and default-resources, and write "
                 f"devices, n_nodes, slurm.gpus or slurm.launcher instead"
             )
-    for key in ("gpu", "gpus", "nvidia_gpu", "tasks_per_node", "gpu_model"):
+    for key in ("gpu", "gpus", "nvidia_gpu", "gpu_model"):
         if found.get(key):
             raise UserError(
                 f"resources: {key} is {found[key]}, but forgefield asks for tasks and GPUs itself; leave {key} out of "
                 "set-resources and default-resources, and write devices, n_nodes and slurm.gpus instead"
             )
+    if "--ntasks-per-" in (extra := str(found.get("slurm_extra") or "")):
+        raise UserError(
+            f"resources: slurm_extra is {extra}, but forgefield asks for tasks itself; leave --ntasks-per-... out, and "
+            "write devices and n_nodes instead"
+        )
     return process_count(run)

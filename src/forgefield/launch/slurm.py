@@ -35,8 +35,7 @@ def allocation(config: RunConfig) -> Job | None:
         UserError: the job is too small.
     """
     count = process_count(config)
-    in_step = int(os.environ.get(STEP, FIRST_SPECIAL_STEP)) < FIRST_SPECIAL_STEP
-    if count == 1 or in_step or JOB not in os.environ or find_program("scontrol") is None:
+    if count == 1 or in_step() or JOB not in os.environ or find_program("scontrol") is None:
         return None
     job = _job(os.environ[JOB])
     if job.tasks >= count and len(job.nodes) >= config.n_nodes:
@@ -50,9 +49,14 @@ def allocation(config: RunConfig) -> Job | None:
     )
 
 
+def in_step() -> bool:
+    """Whether srun has started this process, which then cannot start others on other nodes."""
+    return int(os.environ.get(STEP, FIRST_SPECIAL_STEP)) < FIRST_SPECIAL_STEP
+
+
 def address_of(node: str) -> str:
     """Where a node is reached."""
-    return _fields("node", node)["NodeAddr"]
+    return _field("node", node, _fields("node", node), "NodeAddr")
 
 
 def free_port(number: int) -> int:
@@ -70,14 +74,21 @@ def free_port(number: int) -> int:
 
 def _job(number: str) -> Job:
     found = _fields("job", number)
-    nodes = tuple(_ask("scontrol", "show", "hostnames", found["NodeList"]).split())
-    cores = found["CPUs/Task"]
-    return Job(int(number), nodes, int(found["NumTasks"]), int(cores) if cores.isdigit() else 1)
+    nodes = tuple(_ask("scontrol", "show", "hostnames", _field("job", number, found, "NodeList")).split())
+    tasks, cores = _field("job", number, found, "NumTasks"), found.get("CPUs/Task", "")
+    # Slurm may write N/A
+    return Job(int(number), nodes, int(tasks) if tasks.isdigit() else 1, int(cores) if cores.isdigit() else 1)
 
 
 def _fields(kind: str, name: str) -> dict[str, str]:
     words = _ask("scontrol", "--oneliner", "show", kind, name).split()
     return {key: value for key, equals, value in (word.partition("=") for word in words) if equals}
+
+
+def _field(kind: str, name: str, found: dict[str, str], key: str) -> str:
+    if key not in found:
+        raise MachineError(f"Slurm does not tell about this job: scontrol show {kind} {name} has no {key}")
+    return found[key]
 
 
 def _ask(*command: str) -> str:

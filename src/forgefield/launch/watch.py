@@ -1,7 +1,7 @@
 """Ends the wait of Snakemake for jobs that will not go on.
 
 The plugin for Slurm asks again and again for a job that was preempted without being queued again, for one of which
-``sacct`` says who cancelled it, and for one that Slurm has forgotten.
+``sacct`` says who cancelled it, for one that Slurm has forgotten, and for one that waits for what no node has.
 """
 
 import os
@@ -11,17 +11,26 @@ from collections.abc import AsyncIterator, Callable
 from functools import wraps
 from typing import Any
 
+from forgefield.launch.pending import WAITS, way_out
+
 OVER = {
     "BOOT_FAIL",
     "CANCELLED",
     "DEADLINE",
+    "EXPIRED",
     "FAILED",
+    "LAUNCH_FAILED",
     "NODE_FAIL",
     "OUT_OF_MEMORY",
     "PREEMPTED",
+    "RECONFIG_FAIL",
     "REVOKED",
+    # queued again by Slurm after a fault, but held there for an administrator
+    "SPECIAL_EXIT",
     "TIMEOUT",
 }
+# why a job that is queued again stays there, in squeue's words, until an administrator lets it go
+HELD = {"launch failed requeued held", "JobHoldMaxRequeue"}
 LOST = "unknown to Slurm"
 # seconds in which Slurm may still put a job into its queue again
 PATIENCE = 60.0
@@ -35,7 +44,14 @@ def with_watch(check: Check) -> Check:
 
     @wraps(check)
     async def checked(executor: Any, active_jobs: list[Any]) -> AsyncIterator[Any]:
+        if not active_jobs:  # the first call may come before the plugin has made all that it keeps
+            async for job in check(executor, active_jobs):
+                yield job
+            return
+        excluded = set(executor._failed_nodes)
         waiting = [job async for job in check(executor, active_jobs)]
+        # Slurm uses no node that is down. The plugin would use none of a job's nodes again, of which one has failed.
+        executor._failed_nodes = excluded
         ended = watch.ended([job.external_jobid for job in waiting], states_of)
         # a job's end is noticed in time, however long it has run
         first = executor.workflow.executor_settings.init_seconds_before_status_checks
@@ -48,7 +64,7 @@ def with_watch(check: Check) -> Check:
                 executor.report_job_success(job)
             else:
                 subprocess.run(["scancel", number], check=False, capture_output=True)
-                executor.report_job_error(job, msg=f"Slurm's job {number} is over: {ended[number]}")
+                executor.report_job_error(job, msg=_account(number, ended[number]))
 
     return checked
 
@@ -71,17 +87,18 @@ class Watch:
         if states is None:
             return {}
         now, over = self._clock(), {job: states.get(job, LOST) for job in jobs}
-        over = {job: state for job, state in over.items() if state in OVER or state == LOST}
+        over = {job: state for job, state in over.items() if state in OVER or state == LOST or state.startswith(WAITS)}
         self._since = {job: self._since.get(job, now) for job in over}
         late = [job for job in over if now - self._since[job] >= PATIENCE]
         found = {job: recorded_state(job) if over[job] == LOST else over[job] for job in late}
         # and not where only squeue does not know of a job, as of one of another cluster
-        return {job: state for job, state in found.items() if state in {*OVER, LOST, "COMPLETED"}}
+        known = {*OVER, LOST, "COMPLETED"}
+        return {job: state for job, state in found.items() if state in known or state.startswith(WAITS)}
 
 
 def states_of() -> dict[str, str] | None:
     """The states of the user's jobs that Slurm knows, or None where it does not answer."""
-    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T", f"--user={os.getuid()}"])
+    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T|%r", f"--user={os.getuid()}"])
 
 
 def recorded_state(job: str) -> str:
@@ -95,6 +112,22 @@ def _states(command: list[str]) -> dict[str, str] | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    rows = [line.split("|") for line in done.stdout.splitlines() if "|" in line]
+    if done.returncode != 0:
+        return None
+    rows = [line.strip().split("|") for line in done.stdout.splitlines() if "|" in line]
+    return {number: _state(state, *reason) for number, state, *reason in rows}
+
+
+def _state(state: str, reason: str = "") -> str:
+    if reason.replace("_", " ") in HELD:
+        return "SPECIAL_EXIT"
+    if state == "PENDING" and way_out(reason):
+        return f"{WAITS}{reason}"
     # "CANCELLED by 1000"
-    return {number.strip(): state.split()[0] for number, state in rows} if done.returncode == 0 else None
+    return state.split()[0]
+
+
+def _account(number: str, state: str) -> str:
+    if not state.startswith(WAITS):
+        return f"Slurm's job {number} is over: {state}"
+    return f"error: Slurm's job {number} {state}; change {way_out(state.removeprefix(WAITS))}"

@@ -1,5 +1,6 @@
 """Jobs that users submit themselves, and what the doctor says about the cluster."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -49,5 +50,13 @@ def test_the_doctor_knows_the_cluster_and_proposes_what_slurm_accepts(clone):
     )
     assert done.returncode == 0, done.stderr
     assert "Slurm would accept a job with the section below" in done.stdout
-    assert "srun knows pmix" in done.stdout
+    assert "srun --mpi=pmix starts ranks; 2 were tried" in done.stdout
     assert "\nslurm:\n" in done.stdout
+
+
+def test_the_doctor_tells_programs_the_same(clone):
+    command = [FORGEFIELD, "doctor", "--slurm", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=clone.path)
+    content = json.loads(done.stdout)
+    assert {finding["section"] for finding in content["findings"]} == {"slurm"}
+    assert content["slurm"]["partition"] in ("debug", "high")

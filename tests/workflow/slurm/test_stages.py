@@ -67,6 +67,29 @@ def test_mpirun_starts_ranks_on_two_nodes_too(computed, prepared, clone_of):
     assert (clone.results / "runs/by-mpirun/ranks/rank_1.log").read_text().startswith("rank 1 on n2, job ")
 
 
+@pytest.mark.slow
+def test_twenty_small_runs_at_once(prepared, clone_of):
+    runs = {f"run-{i}": {"training": {"seed": i}} for i in range(20)}
+    clone = clone_of(prepared, runs=runs, slurm={"cpus_per_device": 1, "mem_mb": 1500, "hours": 0.5})
+    models = [f"results/runs/{run}/model/model.json" for run in runs]
+    clone.run("--", *models)
+    assert len(clone.submitted()) == len(runs)
+    assert all((clone.path / model).exists() for model in models)
+
+
+@pytest.mark.slow
+def test_two_ranks_on_one_node_get_what_else_the_user_asks_for(computed, prepared, clone_of):
+    clone = clone_of(prepared, runs={"pair": {"devices": 2, "parallelism": "mpi"}})
+    clone.run("--default-resources", "slurm_extra='--nice=7'", "--", "results/runs/pair/metrics.json")
+    require_same_numbers(clone.results / "runs" / "pair", computed.results / "runs" / "one", 1e-10)
+    for job in clone.submitted():
+        shown = subprocess.run(
+            ["scontrol", "-o", "show", "job", job], capture_output=True, text=True, check=True
+        ).stdout
+        assert " NumNodes=1 NumCPUs=2 NumTasks=2 " in shown
+        assert " Nice=7 " in shown
+
+
 def require_same_numbers(run, other, tolerance):
     numbers, others = (dict(_numbers(json.loads((path / "metrics.json").read_text()))) for path in (run, other))
     assert numbers == pytest.approx(others, rel=tolerance, abs=1e-12)
