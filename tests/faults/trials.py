@@ -1,7 +1,9 @@
 """Random places at which trainings of one method are killed, and whether they then end as if they had not been."""
 
 import json
+import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from forgefield.trainers.checkpoints import saved_checkpoints
 
 # seconds: longer than a step or a file operation takes here
 LONGEST_DELAY = 0.02
+# in which what was killed is gone, where other work makes the machine slow
+GRACE = 5.0
 CONTINUES = ("continues after", "complete: ")
 
 
@@ -104,7 +108,7 @@ class Trials:
 
     def _wrong_after_kill(self, name: str, fault: Fault, killed: Ended) -> list[str]:
         problems = []
-        if left := members(self.trainings.base / name):
+        if left := _left(self.trainings.base / name):
             problems.append(f"processes {sorted(left)} are left")
         if fault.everyone:
             if killed.code != -9:
@@ -125,6 +129,14 @@ class Trials:
         if left := [path.name for path in output.rglob(".*") if path.name != ".lock"]:
             problems.append(f"{', '.join(left)} are left")
         return problems + _differences(results(output), self._expected)
+
+
+def _left(folder: Path) -> dict[int, int | None]:
+    """Processes of a run that do not end; that what started them has ended does not mean that they are gone."""
+    deadline = time.monotonic() + GRACE
+    while (left := members(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
 
 
 def _differences(found: dict[str, Any], expected: dict[str, Any]) -> list[str]:
