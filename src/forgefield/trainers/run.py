@@ -1,10 +1,9 @@
 """One training run as a stage: from converted data, model and statistics to a trained potential."""
 
 import errno
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,15 +15,15 @@ from forgefield.config import RunConfig
 from forgefield.data.processes import Processes
 from forgefield.data.store import Store
 from forgefield.errors import MachineError, UserError
-from forgefield.files import WRITE_ERRORS, atomic_file, sha256_of, write_json
+from forgefield.files import WRITE_ERRORS, atomic_file, write_json
 from forgefield.models.potential import Potential, load_potential, save_potential
-from forgefield.provenance import provenance
 from forgefield.statistics import apply_statistics
 from forgefield.statistics.compute import require_known_elements
 from forgefield.trainers.changes import before_continuing
 from forgefield.trainers.epoch_trainer import EpochTrainer
-from forgefield.trainers.fingerprint import code, fingerprint, inputs, notes
+from forgefield.trainers.fingerprint import code, fingerprint, notes
 from forgefield.trainers.hangs import HangWatch
+from forgefield.trainers.origin import input_hashes, made_from, training_provenance
 from forgefield.trainers.say import say
 from forgefield.trainers.stopping import Stop, end_of_job
 
@@ -79,11 +78,11 @@ def train_run(
     processes, stop = processes or engine.prepare(config), stop or Stop()
     potential = apply_statistics(load_potential(model), statistics)
     checkpoints = output / "checkpoints"
-    origin, sums = {}, {}
+    origin, hashes = {}, {}
     if processes.index == 0:
         own = dict(code(potential))
         origin = dict(fingerprint(config, data, model, statistics)) | own
-        sums = _sums(data, model, statistics, potential) | own
+        hashes = input_hashes(data, model, statistics, potential) | own
     with ExitStack() as stack:
         train, valid = (stack.enter_context(Store(data / f"{split}.h5")) for split in ("train", "valid"))
         if processes.index == 0:
@@ -98,7 +97,7 @@ def train_run(
         remarks = []
         if processes.index == 0:
             changed = checkpoints, output / BEFORE, config.training, origin, trainer.notes, allowed
-            remarks = before_continuing(*changed, dict(_made_from([train, valid])))
+            remarks = before_continuing(*changed, dict(made_from([train, valid])))
         for end, reason in processes.broadcast(_limits(stop, config) if processes.index == 0 else []):
             stop.limit(end, reason)
         if trainer.resume(allowed) and processes.index == 0:
@@ -112,7 +111,7 @@ def train_run(
                 trainer.train(config.training.epochs, stop)
             if processes.index == 0:
                 save_potential(_trained(potential, trainer), output / "model")
-                write_json(output / "provenance.json", _provenance(config, trainer, sums))
+                write_json(output / "provenance.json", training_provenance(config, trainer, hashes))
         except OSError as error:
             if error.filename is None and error.errno not in DISK_ERRORS:  # such as a lost connection
                 raise
@@ -139,13 +138,6 @@ def _watch(
     return HangWatch(output / HANGS, processes, stop, limit, on_hang)
 
 
-def _made_from(stores: Iterable[Store]) -> Iterator[tuple[str, str]]:
-    """The user's files that converted data were made from, where they are known."""
-    for store in stores:
-        if files := [name for name, _ in store.places.files]:
-            yield f"data/{store.path.name}", files[0] + (f" and {len(files) - 1} more" if files[1:] else "")
-
-
 def _limits(stop: Stop, config: RunConfig) -> list[tuple[float, str]]:
     """When the run must have ended, and why; for all processes, which in a validation hear of one another only late."""
     limits = []
@@ -164,32 +156,6 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
     }
     arrays = {"parameters": trainer.best_params, "buffers": {**potential.buffers, **trainer.best_buffers}}
     return replace(potential, **arrays, pretrained=True, source=source)
-
-
-def _sums(data: Path, model: Path, statistics: Path, potential: Potential) -> dict[str, str]:
-    """The sha256 of what the training reads, and of the user's own files that this was made from, by their names."""
-    source = potential.source
-    found = {source["name"]: source["sha256"]} if source.keys() >= {"name", "sha256"} else {}
-    for path in (data / f"{split}.h5" for split in ("train", "valid", "test")):
-        if path.exists():
-            with Store(path) as store:
-                found |= store.source_hashes
-    return found | {name: sha256_of(path) for name, path in inputs(data, model, statistics).items()}
-
-
-def _provenance(config: RunConfig, trainer: EpochTrainer, sums: dict[str, str]) -> dict[str, Any]:
-    """By what, from what and in which time a run was trained."""
-    rows = trainer.history
-    return provenance(config.backend) | {
-        "sha256": sums,
-        "trained": {
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "epochs": len(rows),
-            "best_epoch": trainer.best_epoch,
-            "seconds": round(sum(row["seconds"] for row in rows), 3),
-            "changed": trainer.remarks,
-        },
-    }
 
 
 def _write_config(config: RunConfig, path: Path) -> None:
