@@ -148,8 +148,12 @@ def test_python_examples_run(folder, page):
 def test_examples_of_configuration_are_valid(page):
     for block in blocks(page, "yaml"):
         content = yaml.safe_load(block)
-        is_whole = content.keys() & {"dataset", "train_path"}
-        load_config(content if is_whole else {"datasets": {"example": content}})
+        if "runs" in content:  # keys of the default configuration
+            default = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+            load_config(default | content, folder=ROOT / "config")
+        else:
+            is_whole = content.keys() & {"dataset", "train_path"}
+            load_config(content if is_whole else {"datasets": {"example": content}})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
