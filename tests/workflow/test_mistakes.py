@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from forgefield.launch.plugin import MISTAKE
+from forgefield.launch.attempts import MISTAKE
 
 
 def test_an_unknown_key_ends_in_one_line_and_runs_nothing(workspace):
