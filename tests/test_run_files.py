@@ -21,6 +21,7 @@ import yaml
 from ase import Atoms
 
 from forgefield.files import sha256_of
+from forgefield.models.digest import model_sha256
 from forgefield.models.potential import save_potential
 
 FORGEFIELD = Path(sys.executable).with_name("forgefield")
@@ -85,7 +86,7 @@ def results(output):
     metrics = json.loads((output / "metrics.json").read_text())
     files = {split: sha256_of(output / f"predictions_{split}.h5") for split in ("valid", "test")}
     assert metrics.pop("predictions") == files
-    assert metrics["model"] == sha256_of(output / "model")
+    assert metrics["model"] == model_sha256(output / "model")
     return metrics, predictions
 
 

@@ -9,7 +9,8 @@ from forgefield.errors import UserError
 from forgefield.evaluation.metrics_file import read_metrics
 from forgefield.evaluation.plots import plot_run
 from forgefield.evaluation.summary import print_summary
-from forgefield.files import sha256_of
+from forgefield.files import write_json
+from forgefield.models.digest import model_sha256
 
 FORCES = ("splits", "test", "trained", "forces")
 
@@ -36,15 +37,21 @@ def test_a_sound_file_is_read(tmp_path, metrics_content):
 
 
 def test_errors_of_another_model_than_that_of_the_run_are_refused(tmp_path, metrics_content):
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model/model.json").write_text("{}")
-    content = metrics_content | {"model": sha256_of(tmp_path / "model")}
-    (tmp_path / "metrics.json").write_text(json.dumps(content))
+    model = tmp_path / "model"
+    write_json(model / "model.json", {"cutoff": 4.0, "source": {"name": "a.model"}, "created_by": "forgefield 0"})
+    (model / "weights.safetensors").write_bytes(b"weights")
+    write_json(tmp_path / "metrics.json", metrics_content | {"model": model_sha256(model)})
+    write_json(model / "model.json", {"cutoff": 4.0, "source": {"name": "b.model"}, "created_by": "forgefield 1"})
+    (model / ".exported.model").touch()
     read_metrics(tmp_path)
-    (tmp_path / "model/model.json").write_text("{ }")  # trained again
-    with pytest.raises(
-        UserError, match=r"metrics\.json: of another model than .*/model, by its sha256; evaluate the run"
-    ):
+    for path, content in (("model.json", '{"cutoff": 5.0}'), ("weights.safetensors", "others")):
+        before = (model / path).read_bytes()
+        (model / path).write_text(content)
+        with pytest.raises(UserError, match=r"metrics\.json: of another model than .*/model, by its sha256; evaluate"):
+            read_metrics(tmp_path)
+        (model / path).write_bytes(before)
+    (model / "weights.safetensors").unlink()
+    with pytest.raises(UserError, match=r"model/weights\.safetensors: no such file; import or train the model again"):
         read_metrics(tmp_path)
 
 

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from forgefield.errors import UserError
+from forgefield.files import write_json
 from forgefield.report import Faults, read_runs, write_report
 from forgefield.report.pictures import fit_pictures
 
@@ -48,7 +49,8 @@ def test_faults_of_a_run_are_errors_or_named_on_the_page(make_run, tmp_path, cap
     names = ["good", "unevaluated", "retrained", "damaged", "removed", "torn", "old"]
     runs = dict(zip(names, (make_run(tmp_path, name, 12) for name in names), strict=True))
     (runs["unevaluated"] / "metrics.json").write_text("{}")
-    (runs["retrained"] / "model").mkdir()
+    write_json(runs["retrained"] / "model/model.json", {})
+    (runs["retrained"] / "model/weights.safetensors").touch()
     predictions = runs["damaged"] / "predictions_test.h5"
     predictions.write_bytes(predictions.read_bytes()[:3000])
     (runs["removed"] / "predictions_test.h5").unlink()

@@ -30,6 +30,7 @@ from forgefield.evaluation.parts import batches_of, grouped, write_together
 from forgefield.evaluation.predictions import create_predictions, write_rows
 from forgefield.evaluation.values import METRIC_UNITS
 from forgefield.files import sha256_of, write_json
+from forgefield.models.digest import model_sha256
 from forgefield.models.inference import fastest_engine
 from forgefield.models.potential import Potential, load_potential
 from forgefield.statistics import apply_statistics
@@ -62,7 +63,7 @@ def evaluate_run(
     potentials = _potentials(foundation, statistics, run)
     sources = {split: data / f"{split}.h5" for split in config.evaluation.splits}
     wanted = "virial" if any(_has_virial(source) for source in sources.values()) else "forces"
-    trained = sha256_of(run / "model")
+    trained = model_sha256(run / "model")
     models = Models(
         # the refitted model differs from the foundation by energy shifts alone, so it is not run a second time
         {variant: potential for variant, potential in potentials.items() if variant != "refitted"},

@@ -11,6 +11,7 @@ from forgefield.config.contents import Record, read_content
 from forgefield.errors import UserError
 from forgefield.evaluation.errors import PartErrors, QuantityErrors
 from forgefield.files import sha256_of
+from forgefield.models.digest import model_sha256
 
 FORMAT = 3
 VARIANTS = {
@@ -123,7 +124,7 @@ class Metrics(Record):
     """the version of this layout"""
 
     model: str
-    """the sha256 of the trained model's directory: of the names and sha256 of the files in it"""
+    """the sha256 of the trained model: of its description without `source` and `created_by`, and of its weights"""
 
     predictions: dict[str, str]
     """the sha256 of the predictions file that the numbers are computed from, by split"""
@@ -150,7 +151,7 @@ def read_metrics(run: Path) -> Metrics:
     """
     path, model = run / "metrics.json", run / "model"
     metrics = read_content(path, Metrics, AGAIN)
-    if model.exists() and sha256_of(model) != metrics.model:
+    if model.exists() and model_sha256(model) != metrics.model:
         raise UserError(f"{path}: of another model than {model}, by its sha256; {AGAIN}")
     return metrics
 

@@ -6,7 +6,7 @@ are in the order of the source, which that of a packed store is not. ``sources``
 each with the number in all of them of its first frame, where the split knows them. A is the largest structure; entries
 beyond ``n_atoms`` are 0. A reference that is absent or has weight 0 is NaN, and so is the stress of a structure without
 a periodic cell. The attribute ``units`` of each dataset names its unit, ``model`` of the root the sha256 of the trained
-model's directory.
+model, as in ``metrics.json``.
 """
 
 import json

@@ -13,7 +13,8 @@ from forgefield import __version__
 from forgefield.config import RunConfig
 from forgefield.data.store import Store
 from forgefield.errors import UserError
-from forgefield.files import read_json, sha256_of
+from forgefield.files import sha256_of
+from forgefield.models.digest import described
 from forgefield.models.plugin.code import code_files
 from forgefield.models.potential import Potential
 from forgefield.statistics import used_of
@@ -32,8 +33,6 @@ FREE_KEYS = {
     "kernels",
     "micro_batches",
 }
-# of a model's description, what does not change the model
-ORIGIN = {"source", "created_by"}
 PACKAGES = {
     "jax": ("numpy", "jax", "jaxlib", "optax", "mpi4jax"),
     "fabric": ("numpy", "torch", "lightning", "flashcart"),
@@ -73,7 +72,7 @@ def _content_digest(name: str, path: Path) -> str:
         with Store(path) as store:
             return store.digest()
     if name == "model/model.json":
-        kept = {key: value for key, value in read_json(path).items() if key not in ORIGIN}
+        kept = described(path)
     elif name == "statistics":
         kept = used_of(path)
     else:
