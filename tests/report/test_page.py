@@ -2,12 +2,13 @@
 
 import html
 import re
+import shutil
 
 import pytest
 from PIL import Image
 
 from forgefield.errors import UserError
-from forgefield.files import write_json
+from forgefield.files import read_json, write_json
 from forgefield.report import Faults, read_runs, write_report
 from forgefield.report.pictures import fit_pictures
 
@@ -45,38 +46,54 @@ def test_100_000_points_are_below_5_mb(make_run, tmp_path):
 
 
 def test_faults_of_a_run_are_errors_or_named_on_the_page(make_run, tmp_path, capsys):
-    """Of all runs, two without metrics of their model, two without whole predictions and two with other pictures."""
-    names = ["good", "unevaluated", "retrained", "damaged", "removed", "torn", "old"]
+    """Of all runs, four with other files than they should be, two without whole predictions, two with other pictures.
+
+    The good one has a user's own pictures, and a stage that was stopped before it wrote how it was trained.
+    """
+    names = ["good", "unevaluated", "retrained", "folder", "listed", "damaged", "removed", "torn", "old"]
     runs = dict(zip(names, (make_run(tmp_path, name, 12) for name in names), strict=True))
     (runs["unevaluated"] / "metrics.json").write_text("{}")
     write_json(runs["retrained"] / "model/model.json", {})
     (runs["retrained"] / "model/weights.safetensors").touch()
+    (runs["folder"] / "metrics.json").unlink()
+    (runs["folder"] / "metrics.json").mkdir()
+    (runs["listed"] / "config.yaml").write_text("- lr\n")
+    write_json(runs["good"] / "provenance.json", {"trained": None})
+    for name in ("own.png", "parity_stress.png"):
+        Image.new("RGB", (10, 10)).save(runs["good"] / name)
     predictions = runs["damaged"] / "predictions_test.h5"
     predictions.write_bytes(predictions.read_bytes()[:3000])
     (runs["removed"] / "predictions_test.h5").unlink()
     picture = runs["torn"] / "parity_forces.png"
     picture.write_bytes(picture.read_bytes()[:5000])
-    Image.new("RGB", (10, 10)).save(runs["old"] / "parity_forces.png")
+    shutil.copy(runs["good"] / "parity_forces.png", runs["old"] / "learning_curve.png")
+    write_json(runs["old"] / "metrics.json", read_json(runs["old"] / "metrics.json") | {"units": {"forces": "eV/Å"}})
+    (runs["old"] / "parity_forces.png").unlink()
     messages = {
         "unevaluated": r"metrics\.json: format: missing",
         "retrained": r"metrics\.json: of another model than .*retrained/model, by its sha256; evaluate the run again",
+        "folder": r"metrics\.json",
+        "listed": r"config\.yaml: holds no keys; train the run again, or remove the file",
         "damaged": r"predictions_test\.h5: not the file that metrics\.json is of, .*; evaluate the run again with",
         "removed": r"predictions_test\.h5: no such file; make it with `forgefield evaluate`",
         "torn": r"parity_forces\.png: cannot be read .*; draw it again with `forgefield plot`",
-        "old": r"parity_forces\.png: not drawn from this metrics\.json; draw it again with `forgefield plot`",
+        "old": r"learning_curve\.png: not drawn from this metrics\.json; draw it again with `forgefield plot`",
     }
     page = tmp_path / "report.html"
     for name, message in messages.items():
-        with pytest.raises(UserError, match=message):
+        with pytest.raises((UserError, OSError), match=message):
             write_report(read_runs([runs[name]]), page)
+    with pytest.raises(UserError, match="every run is left out, see above"):
+        read_runs([runs["folder"]], Faults(tolerated=True))
+    capsys.readouterr()
     assert not page.exists()
     faults = Faults(tolerated=True)
     assert write_report(read_runs([*runs.values()], faults), page, faults) == 5
     lines = re.findall(r'<p class="fault">left out: (.*?)</p>', page.read_text())
     errors = re.findall(r"warning: left out: (.*)", capsys.readouterr().err)
     assert [html.unescape(line) for line in lines] == errors
-    assert [any(re.search(message, line) for line in errors) for message in messages.values()] == [True] * 6
-    assert len(errors) == 6
+    assert [any(re.search(message, line) for line in errors) for message in messages.values()] == [True] * 8
+    assert len(errors) == 8
     shown = re.findall(r"(\w+): all 162 values of the test set", page.read_text())
     assert {*shown} == {"good", "torn", "old"}
     assert page.read_text().count("data:image/webp") == 3  # all but those two

@@ -27,6 +27,11 @@ STYLE = {
 }
 COLORS = {"foundation": ORANGE, "refitted": ORANGE, "finetuned": BLUE, "trained": GREEN}
 """Of each variant of the model."""
+PICTURES = (
+    *("parity_energy", "parity_forces", "parity_stress", "error_by_element", "error_by_force"),
+    *("learning_curve", "data_overview"),
+)
+"""The names of all pictures of a run; another file beside them is the user's own."""
 ORIGIN = "metrics_sha256"
 
 

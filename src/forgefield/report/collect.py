@@ -9,6 +9,7 @@ from typing import Any
 from forgefield.config.yaml import read_yaml
 from forgefield.errors import UserError
 from forgefield.evaluation.metrics_file import Metrics, SplitErrors, read_metrics, shown_split
+from forgefield.evaluation.style import PICTURES
 from forgefield.files import read_json, sha256_of
 from forgefield.report.faults import Faults
 
@@ -62,7 +63,7 @@ def read_runs(paths: Sequence[Path], faults: Faults | None = None) -> list[Run]:
         faults: what becomes of a run that is not evaluated or damaged; by default it is an error.
 
     Raises:
-        UserError: there is none, or one has a fault that is not tolerated.
+        UserError, OSError: there is none, or one has a fault that is not tolerated.
     """
     names = [path.resolve().name for path in paths]
     faults, runs = faults or Faults(), []
@@ -71,6 +72,8 @@ def read_runs(paths: Sequence[Path], faults: Faults | None = None) -> list[Run]:
         with faults.leaving_out(f"run {name}"):
             runs.append(_read(path, name))
     if not runs:
+        if faults.lines:
+            raise UserError("every run is left out, see above; evaluate one first, or name the directory of another")
         raise UserError("results/runs holds no evaluated run; name the directory of one, or evaluate one first")
     return runs
 
@@ -78,15 +81,17 @@ def read_runs(paths: Sequence[Path], faults: Faults | None = None) -> list[Run]:
 def _read(path: Path, name: str) -> Run:
     if not (path / "metrics.json").exists():
         raise UserError(f"{path}: no metrics.json; evaluate the run first with `forgefield evaluate`")
-    config, provenance = path / "config.yaml", path / "provenance.json"
+    file, provenance = path / "config.yaml", path / "provenance.json"
+    if not isinstance(config := read_yaml(file) if file.exists() else {}, dict):
+        raise UserError(f"{file}: holds no keys; train the run again, or remove the file")
     return Run(
         name=name,
         path=path,
-        config=read_yaml(config) if config.exists() else {},
+        config=config,
         metrics=read_metrics(path),
         origin=sha256_of(path / "metrics.json"),
         provenance=read_json(provenance) if provenance.exists() else {},
-        pictures=sorted(path.glob("*.png")),
+        pictures=[picture for name in PICTURES if (picture := path / f"{name}.png").exists()],
     )
 
 

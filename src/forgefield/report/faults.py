@@ -26,11 +26,11 @@ class Faults:
         """Where ``what`` is at fault, leave the rest of the block out and say so, here and on stderr.
 
         Raises:
-            UserError: what is wrong, where faults are not tolerated.
+            UserError, OSError: what is wrong, where faults are not tolerated.
         """
         try:
             yield
-        except UserError as error:
+        except (UserError, OSError) as error:
             if not self._tolerated:
                 raise
             self.say(f"left out: {what}: {error}")

@@ -59,6 +59,8 @@ def _read(run: Run, faults: Faults) -> dict[str, bytes]:
                 origin, content = origin_of(path), _drawn(path, WIDTH)
             except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises
                 raise UserError(f"{path}: cannot be read ({error}); draw it again with `forgefield plot`") from None
+            if origin is None:  # a user's own
+                continue
             if origin != run.origin:
                 raise UserError(f"{path}: not drawn from this metrics.json; draw it again with `forgefield plot`")
             found[path.stem.replace("_", " ")] = content

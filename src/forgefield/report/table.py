@@ -53,7 +53,7 @@ def runs_table(runs: Sequence[Run]) -> DataTable:
 
 def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
-        trained = run.provenance.get("trained", {})
+        trained = run.provenance.get("trained") or {}
         for split, by_variant in run.splits.items():
             for variant, errors in by_variant.variants():
                 is_result = variant in ("finetuned", "trained")
