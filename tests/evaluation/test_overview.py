@@ -6,6 +6,7 @@ from matplotlib.colors import same_color
 
 from forgefield.data.store import StoreWriter
 from forgefield.data.structures import Structure
+from forgefield.errors import UserError
 from forgefield.evaluation.baseline import composition_fit
 from forgefield.evaluation.compositions import Compositions, formula
 from forgefield.evaluation.overview import FORCES, LOOKS, overview_figure, read_overview
@@ -38,6 +39,11 @@ def data(tmp_path_factory):
         with StoreWriter(path / f"{split}.h5", n_structures=n, max_atoms=4, **settings) as writer:
             writer.append([structure(i) for i in range(n)])
     return path
+
+
+def test_a_directory_without_data_is_named(tmp_path):
+    with pytest.raises(UserError, match=rf"--data {tmp_path}: no structures in train\.h5, valid\.h5, test\.h5;"):
+        overview_figure(tmp_path)
 
 
 def test_what_is_read_of_a_store(data):

@@ -65,7 +65,12 @@ def write_run(path, columns, variants):
 
 
 def test_all_pictures_are_written_whole_and_small(run):
+    for name in ("parity_stress.svg", "data_overview.png", "own.png"):
+        (run / name).touch()
     paths = plot_run(run, PlotsConfig(dpi=60))
+    assert not (run / "parity_stress.svg").exists()  # of before
+    assert not (run / "data_overview.png").exists()
+    assert (run / "own.png").exists()
     stems = ("parity_energy", "parity_forces", "error_by_element", "error_by_force", "learning_curve")
     assert [p.name for p in paths] == [f"{stem}.{form}" for stem in stems for form in ("png", "svg")]
     for path in paths:
@@ -145,12 +150,27 @@ def test_only_a_run_from_scratch_on_the_same_structures_is(run, from_scratch):
     with pytest.raises(UserError, match="tiny: holds no errors of a model from scratch on the test data"):
         plot_run(run, PlotsConfig(), scratch=run)
     with h5py.File(from_scratch / "predictions_test.h5", "a") as file:
-        file["source_index"][0] = 99
+        file["source_index"][0] = 99  # from another file
+        file["reference/forces"][29, 2, 2] = np.nan
     with pytest.raises(UserError, match=r"scratch/predictions_test\.h5: not the file that metrics\.json is of"):
         plot_run(run, PlotsConfig(), scratch=from_scratch)
     accept_predictions(from_scratch)
-    with pytest.raises(UserError, match=r"scratch/predictions_test\.h5: of other structures than"):
+    with pytest.raises(UserError, match=r"scratch/predictions_test\.h5: of other structures or labels than .*tiny"):
         plot_run(run, PlotsConfig(), scratch=from_scratch)
+
+
+def test_a_run_from_scratch_is_not_beside_in_what_it_was_not_evaluated_for(run, from_scratch):
+    content = read_json(from_scratch / "metrics.json")
+    write_json(run.parent / "other/metrics.json", content)
+    content["splits"]["test"]["trained"]["forces"].update(n=0, mae=None)
+    write_json(from_scratch / "metrics.json", content)
+    figures = dict(_figures(run, read_metrics(run), None, from_scratch))
+    for name, n in (("parity_energy", 3), ("parity_forces", 2)):
+        assert len(figures[name].axes[2].get_legend().get_texts()) == n
+    assert len(figures["error_by_element"].legends[0].get_texts()) == 2
+    output = io.StringIO()
+    print_summary(from_scratch, Console(file=output, width=120), run.parent / "other")
+    assert re.search(r"from scratch\s.*\s–\s", output.getvalue())  # its own errors
 
 
 def test_a_run_from_scratch_has_one_panel(tmp_path):

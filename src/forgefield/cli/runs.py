@@ -94,11 +94,12 @@ def plot(
 
     _, settings = load_run(words, config, run, overrides)
     root = output or run_directory(settings)
-    data = data or (dataset_directory(settings.dataset) if settings.output_path is None else root / "data")
-    for path in plot_run(root, settings.plots, data if data.exists() else None, scratch):
+    usual = dataset_directory(settings.dataset) if settings.output_path is None else root / "data"
+    data = data or (usual if usual.exists() else None)
+    for path in plot_run(root, settings.plots, data, scratch):
         print(path)
-    if not data.exists():
-        print(f"{data}: not there, so no data_overview; give --data", file=sys.stderr)
+    if data is None:
+        print(f"{usual}: not there, so no data_overview; give --data", file=sys.stderr)
 
 
 def _paths(

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from forgefield.data.store import Store
+from forgefield.errors import UserError
 from forgefield.evaluation.baseline import composition_fit
 from forgefield.evaluation.compositions import Compositions
 from forgefield.evaluation.predictions import real_atoms
@@ -46,10 +47,19 @@ class Overview:
 
 
 def overview_figure(data: Path) -> Figure:
-    """Four panels from the stores of a directory."""
+    """Four panels from the stores of a directory.
+
+    Raises:
+        UserError: there are none, or they are damaged.
+    """
     known = Compositions()
     splits = {split: read_overview(data / f"{split}.h5", known) for split in LOOKS if (data / f"{split}.h5").exists()}
     splits = {split: found for split, found in splits.items() if len(found.n_atoms)}
+    if not splits:
+        raise UserError(
+            f"--data {data}: no structures in {', '.join(f'{split}.h5' for split in LOOKS)}; give the directory of a"
+            " converted dataset"
+        )
     figure = Figure(figsize=(WIDE, 4.2), layout="constrained")
     (sizes, elements), (energies, forces) = figure.subplots(2, 2)
     _draw_sizes(sizes, splits)

@@ -1,6 +1,6 @@
 """All pictures of one run, drawn from its files alone, and from its data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -9,13 +9,14 @@ from matplotlib.figure import Figure
 from forgefield.config.evaluation import PlotsConfig
 from forgefield.errors import UserError
 from forgefield.evaluation.error_plots import element_figure, magnitude_figure
+from forgefield.evaluation.errors import Errors
 from forgefield.evaluation.learning_curve import learning_curve_figure
 from forgefield.evaluation.metrics_file import Metrics, read_metrics, require_predictions, shown_split
 from forgefield.evaluation.overview import overview_figure
 from forgefield.evaluation.parity import parity_figure
 from forgefield.evaluation.parity_values import QUANTITIES
-from forgefield.evaluation.scratch import read_scratch
-from forgefield.evaluation.style import STYLE, empty_figure, save
+from forgefield.evaluation.scratch import Scratch, read_scratch
+from forgefield.evaluation.style import PICTURES, STYLE, empty_figure, save
 from forgefield.files import sha256_of
 
 # before and after; the energies of a foundation model as it came belong to another level of theory
@@ -25,8 +26,8 @@ COMPARED = {"energy": ("refitted", "finetuned"), "forces": ("foundation", "finet
 def plot_run(run: Path, config: PlotsConfig, data: Path | None = None, scratch: Path | None = None) -> list[Path]:
     """Draw a run; a picture of energies or forces that the data lack says so.
 
-    These are ``parity_energy``, ``parity_forces`` and ``parity_stress``, ``error_by_element`` and ``error_by_force``,
-    ``learning_curve``, and ``data_overview``. That of the stress is only drawn where the data have virials.
+    These are the ``PICTURES`` of :mod:`~forgefield.evaluation.style`. That of the stress is only drawn where the data
+    have virials. Pictures of before that are not drawn now are removed: they may be of other metrics.
 
     Args:
         run: the run's directory with ``metrics.json``, ``predictions_{split}.h5`` and ``history.csv``.
@@ -45,8 +46,10 @@ def plot_run(run: Path, config: PlotsConfig, data: Path | None = None, scratch: 
     metrics, origin = read_metrics(run), sha256_of(run / "metrics.json")
     paths = []
     with rc_context(STYLE):
-        for name, figure in _figures(run, metrics, data, scratch):
+        for name, figure in [*_figures(run, metrics, data, scratch)]:  # all or none
             paths += save(figure, run / name, config, origin)
+    for path in {run / f"{name}{suffix}" for name in PICTURES for suffix in (".png", ".svg")}.difference(paths):
+        path.unlink(missing_ok=True)
     return paths
 
 
@@ -63,13 +66,13 @@ def _figures(
         variants = _compared(name, found)
         errors = {variant: getattr(found[variant], quantity.name) for variant in variants}
         if all(of_variant and of_variant.n for of_variant in errors.values()):
-            errors |= {variant: getattr(other.errors, quantity.name) for variant, other in beside.items()}
+            errors |= _labelled(beside, quantity.name)
             yield f"parity_{name}", parity_figure(predictions, split, quantity, variants, errors, files)
         elif name in COMPARED:
             yield f"parity_{name}", empty_figure(f"the {split} data have no {name}")
     variants = _compared("forces", found)
     if all(found[variant].forces.n for variant in variants):
-        variants += beside
+        variants += _labelled(beside, "forces")
         elements = {variant: other.elements for variant, other in beside.items()}
         yield "error_by_element", element_figure(metrics.parts[split].element, variants, elements)
         yield "error_by_force", magnitude_figure(predictions, variants, files)
@@ -79,6 +82,12 @@ def _figures(
     yield "learning_curve", learning_curve_figure(run / "history.csv")
     if data is not None:
         yield "data_overview", overview_figure(data)
+
+
+def _labelled(beside: Mapping[str, Scratch], quantity: str) -> dict[str, Errors]:
+    """The errors of those runs that were evaluated for a quantity."""
+    errors = {variant: getattr(other.errors, quantity) for variant, other in beside.items()}
+    return {variant: of_variant for variant, of_variant in errors.items() if of_variant and of_variant.n}
 
 
 def _compared(name: str, found: dict) -> list[str]:

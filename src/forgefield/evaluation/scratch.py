@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from forgefield.errors import UserError
 from forgefield.evaluation.errors import QuantityErrors
 from forgefield.evaluation.metrics_file import Part, read_metrics, require_predictions
-from forgefield.evaluation.predictions import read_rows, read_sources
+from forgefield.evaluation.predictions import read_rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def read_scratch(scratch: Path, split: str, predictions: Path) -> Scratch:
     """The errors of a run from scratch, of the structures that another run's predictions are of.
 
     Raises:
-        UserError: it is not from scratch, has not been evaluated, or was on other structures.
+        UserError: it is not from scratch, has not been evaluated, or was on other data.
     """
     metrics = read_metrics(scratch)
     errors = metrics.splits[split].trained if split in metrics.splits else None
@@ -39,13 +40,15 @@ def read_scratch(scratch: Path, split: str, predictions: Path) -> Scratch:
         raise UserError(f"{scratch}: holds no errors of a model from scratch on the {split} data; name another run")
     own = scratch / f"predictions_{split}.h5"
     require_predictions(own, metrics.predictions[split])
-    if _structures(own) != _structures(predictions):
-        raise UserError(f"{own}: of other structures than {predictions}; evaluate both runs on the same data")
+    if not _same_references(own, predictions):
+        raise UserError(f"{own}: of other structures or labels than {predictions}; evaluate both runs on the same data")
     return Scratch(own, errors, metrics.parts[split].element)
 
 
-def _structures(predictions: Path) -> list:
-    """Which structures a file is of."""
-    names = ["n_atoms", "source_index"]
-    columns = [np.concatenate([rows[name] for rows in read_rows(predictions, names)] or [[]]) for name in names]
-    return [read_sources(predictions), *(column.tolist() for column in columns)]
+def _same_references(*predictions: Path) -> bool:
+    """Whether files are of the same structures with the same labels, wherever these were read from."""
+    names = ["n_atoms", "species", "reference/energy", "reference/forces"]
+    return all(
+        one is not None and other is not None and all(np.array_equal(one[n], other[n], equal_nan=True) for n in names)
+        for one, other in zip_longest(*(read_rows(path, names) for path in predictions))
+    )

@@ -51,7 +51,7 @@ def print_summary(
     console = console or Console()
     splits = {split: dict(errors.variants()) for split, errors in read_splits(run).items()}
     for split, errors in (read_splits(scratch) if scratch else {}).items():
-        if split in splits and errors.trained:
+        if split in splits and "trained" not in splits[split] and errors.trained:
             splits[split]["trained"] = errors.trained
     variants = [errors for by_variant in splits.values() for errors in by_variant.values()]
     _line(console, f"Errors of {run.name}")
