@@ -1,6 +1,7 @@
 """The content of ``metrics.json`` for one split, from its predictions file: docs/metrics.md says what is in it.
 
-Energies of all structures are in memory, everything else is streamed.
+Energies of all structures are in memory, and for medians and percentiles a few in a hundred of all other errors;
+everything else is streamed.
 """
 
 from collections.abc import Mapping, Sequence

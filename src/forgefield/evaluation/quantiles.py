@@ -20,6 +20,9 @@ class Quantiles:
 
     Call :meth:`count` with all values, then :meth:`keep` with all of them again, then :meth:`result`. No value is
     negative; NaN is none.
+
+    Attributes:
+        held: how many values are in memory.
     """
 
     def __init__(self, shares: Sequence[float]) -> None:
@@ -28,6 +31,7 @@ class Quantiles:
         # different values, ascending, and how often each occurs
         self._kept = np.zeros(0), np.zeros(0, np.int64)
         self._new: list[np.ndarray] = []
+        self.held = 0
         self._wanted: np.ndarray | None = None
 
     def count(self, values: np.ndarray) -> None:
@@ -41,14 +45,13 @@ class Quantiles:
             self._wanted = np.zeros(len(self._counts), bool)
             self._wanted[self._bins_of(np.array([*self._ranks()], np.int64).ravel())] = True
         values = values[~np.isnan(values)]
-        self._new.append(values[self._wanted[_bins(values)]])
+        values = values[self._wanted[_bins(values)]]
+        if not len(values):
+            return
+        self._new.append(values)
+        self.held += len(values)
         if self.held > ROOM + 2 * len(self._kept[0]):  # rarely, where there are many
             self._merge()
-
-    @property
-    def held(self) -> int:
-        """How many values are in memory."""
-        return len(self._kept[0]) + sum(map(len, self._new))
 
     def _merge(self) -> None:
         kept, counts = self._kept
@@ -56,7 +59,7 @@ class Quantiles:
         weights = np.ones(len(place), np.int64)
         weights[: len(kept)] = counts
         self._kept = values, np.bincount(place, weights, len(values)).astype(np.int64)
-        self._new = []
+        self._new, self.held = [], len(values)
 
     def result(self) -> list[float] | None:
         """The quantiles; None without values."""
