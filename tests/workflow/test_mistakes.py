@@ -50,3 +50,15 @@ def test_a_mistake_that_a_stage_finds_is_the_last_thing_said_about_it(workspace)
     assert MISTAKE in done.stderr  # by which no job of Slurm is repeated
     assert done.stderr.index("Error in rule convert") < done.stderr.index(errors[0])
     assert not list(workspace.results.rglob("*.h5"))
+
+
+def test_results_of_before_that_cannot_be_shown_are_one_line(workspace):
+    metrics = workspace.results / "runs/water-tiny-jax/metrics.json"
+    metrics.parent.mkdir(parents=True)
+    metrics.write_text("{}")  # of an older format
+    done = workspace.run("results/datasets/water/train.h5")
+    assert done.returncode == 0
+    lines = [line for line in done.stderr.splitlines() if "metrics.json" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("water-tiny-jax: results/runs/water-tiny-jax/metrics.json: format: missing")
+    assert "Traceback" not in done.stdout + done.stderr

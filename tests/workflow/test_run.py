@@ -54,15 +54,16 @@ def test_snakemakes_report_stands_on_its_own(finished_copy):
 
 
 def test_a_run_from_scratch_is_drawn_beside_a_fine_tuned_one(finished):
-    names = ("runs={scratch: {}, tuned: {model: other}}", "models={other: {foundation: results/models/tiny}}")
-    done = finished.run("--dry-run", "--printshellcmds", "--config", *names)
+    first = "first: {evaluation: {splits: [valid]}}"  # not on what is shown of the other
+    runs, models = f"{{{first}, scratch: {{}}, tuned: {{model: other}}}}", "{other: {foundation: results/models/tiny}}"
+    done = finished.run("--dry-run", "--printshellcmds", "--config", f"runs={runs}", f"models={models}")
     assert done.returncode == 0, done.stdout + done.stderr
     beside = {
         re.search(r"--run (\w+)", line)[1]: re.findall(r"--scratch (\S+)", line)
         for line in done.stdout.splitlines()
         if "plot.py" in line
     }
-    assert beside == {"scratch": [], "tuned": ["results/runs/scratch"]}
+    assert beside == {"first": [], "scratch": [], "tuned": ["results/runs/scratch"]}
 
 
 def test_a_run_file_runs_in_the_workflow_too(finished):

@@ -16,7 +16,7 @@ from forgefield.config import load_config, stage_settings
 from forgefield.data.sources.files import find_files
 from forgefield.files import files_in
 from forgefield import launch
-from forgefield.errors import reported_errors
+from forgefield.errors import UserError, reported_errors
 from forgefield.evaluation.metrics_file import shown_split
 from forgefield.launch.plugin import adapt_plugin
 from forgefield.models.plugin.code import code_files
@@ -146,15 +146,20 @@ def statistics_of(wildcards):
 
 
 def scratch_of(run):
-    """The first run that trains a model from scratch on the data of this one, which does not; or None."""
+    """The first run that trains a model from scratch on the data of this one, which does not; or None.
+
+    It must be evaluated on the split that is shown.
+    """
     if CONFIG.models[RUNS[run].model].foundation is None:
         return None
+    split = shown_split(RUNS[run].evaluation.splits)
     return next(
         (
             other
             for other, settings in RUNS.items()
             if settings.dataset == RUNS[run].dataset
             and CONFIG.models[settings.model].foundation is None
+            and split in settings.evaluation.splits
         ),
         None,
     )
@@ -226,20 +231,30 @@ RUN_JOB = {key: run_job(key) for key in launch.RUN}
 
 def print_results():
     """At the end, each run's errors before and after training, and its plots."""
+    for run in RUNS:
+        try:
+            if Path(f"results/runs/{run}/metrics.json").exists():
+                print_result(run)
+        # not all may have been asked for, and what is there may be of before
+        except (UserError, OSError, SyntaxError, ValueError) as error:
+            print(f"{run}: {error}", file=sys.stderr)
+
+
+def print_result(run):
+    """That of one run, beside the run from scratch where there is one that is evaluated."""
     from forgefield.evaluation.style import origin_of
     from forgefield.evaluation.summary import print_summary
     from forgefield.files import sha256_of
 
-    runs = Path("results/runs")
-    for run in RUNS:
-        if (metrics := runs / run / "metrics.json").exists():
-            other, origin = scratch_of(run), sha256_of(metrics)
-            parity = sorted(metrics.parent.glob("parity_*.png"))
-            print_summary(
-                metrics.parent,
-                scratch=runs / other if other else None,
-                drawn=[path for path in parity if origin_of(path) == origin],
-            )
+    runs, other = Path("results/runs"), scratch_of(run)
+    beside = other and (runs / other / "metrics.json").exists()
+    origin = sha256_of(runs / run / "metrics.json")
+    parity = sorted((runs / run).glob("parity_*.png"))
+    print_summary(
+        runs / run,
+        scratch=runs / other if beside else None,
+        drawn=[path for path in parity if origin_of(path) == origin],
+    )
 
 
 def print_errors():
