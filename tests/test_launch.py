@@ -3,14 +3,15 @@
 import os
 import signal
 import socket
+import subprocess
 
 import pytest
 
 from forgefield import launch
 from forgefield.config import load_config
 from forgefield.errors import MachineError, UserError
-from forgefield.launch import here, network, processes
-from forgefield.launch.children import Child, wait
+from forgefield.launch import here, in_job, network, processes
+from forgefield.launch.children import wait
 from forgefield.launch.slurm import allocation
 from forgefield.trainers.stopping import Stop
 
@@ -37,8 +38,9 @@ def environment(monkeypatch):
             processes.MEETING,
             processes.GLOO,
             here.JOB_NODES,
-            *processes.RANKS,
-            *processes.LOCAL_RANKS,
+            "SLURM_PROCID",
+            "SLURM_LOCALID",
+            *processes.OWN,
         ):
             monkeypatch.setenv(name, "")  # so that what the code sets is undone, too
             monkeypatch.delenv(name)
@@ -136,6 +138,16 @@ def test_a_job_is_what_slurm_says_also_where_it_leaves_out_the_cores(scontrol):
     assert allocation(run_config("n_nodes=2")).cpus_per_task == 1
 
 
+def test_ranks_are_not_taken_for_the_one_that_starts_them(scontrol, monkeypatch):
+    scontrol("JobId=7 NodeList=n[1-2] NumTasks=2 NodeAddr=127.0.0.1")
+    for name in ("PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALRANKID", "RANK"):
+        monkeypatch.setenv(name, "0")
+    config = run_config("n_nodes=2", "parallelism=mpi")
+    names = in_job._environment(config, allocation(config))
+    assert names["WORLD_SIZE"] == "2"
+    assert not processes.OWN & names.keys()
+
+
 @pytest.mark.parametrize("missing", ["NodeList", "NumTasks"])
 def test_what_slurm_does_not_say_of_a_job_is_named(scontrol, missing):
     fields = {"NodeList": "n[1-2]", "NumTasks": "2", "CPUs/Task": "4"}
@@ -196,7 +208,8 @@ def test_whoever_started_the_processes_speaks_for_them(environment, monkeypatch)
 
 def test_a_process_that_was_killed_is_told_from_those_that_miss_it(tmp_path):
     ends = ["exit 0", "exit 3", "kill -ABRT $$", "kill -KILL $$"]
-    children = [Child(["sh", "-c", end], dict(os.environ), signal.SIGKILL) for end in ends]
+    # no Child, which forks: JAX warns of that where another test has started it here
+    children = [subprocess.Popen(["sh", "-c", end]) for end in ends]
     for child in children:
         child.wait()
     assert wait(children, tmp_path / "failure.json", Stop()) == (3, -signal.SIGKILL)

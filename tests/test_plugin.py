@@ -1,5 +1,6 @@
 """What Snakemake's plugin for Slurm says and does when a job has failed."""
 
+import errno
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -112,6 +113,38 @@ def test_a_training_that_got_further_uses_no_retry(failed):
     said, job = failed(75, before=["epoch_000003"], saved=["epoch_000003_step_000002"], attempt=6)
     assert GOES_ON in said
     assert (job.comes_again, job.attempt) == (True, 5)  # to which Snakemake adds one
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "further"),
+    [
+        (3, "FAILED", True),
+        (137, "SLURM status is: 'TIMEOUT'", True),
+        (137, "Slurm's job 7 is over: PREEMPTED", True),
+        (1, "FAILED", False),
+        (3, "SLURM status is: 'OUT_OF_MEMORY'", False),
+    ],
+)
+def test_what_fails_by_itself_after_it_got_further_uses_one(failed, code, message, further):
+    said, job = failed(code, saved=["epoch_000001"], message=message)
+    assert (GOES_ON in said) is further
+    assert job.attempt == 1 - further
+
+
+def test_files_that_cannot_be_read_do_not_end_snakemake(monkeypatch, tmp_path):
+    def stale(path, *words, **settings):
+        raise OSError(errno.ESTALE, "Stale file handle", str(path))
+
+    job = Job([str(tmp_path / "stage.log")], [str(tmp_path / "history.csv")], 5)
+    monkeypatch.setattr("pathlib.Path.read_text", stale)
+    monkeypatch.setattr("pathlib.Path.glob", stale)
+    said = []
+    progress = Progress()
+    with_progress(lambda executor, job: None, progress)(None, job)
+    info = SimpleNamespace(job=job, aux={"slurm_logfile": tmp_path / "7.log"})
+    with_account(lambda executor, job_info, msg: said.append(msg), progress)(None, info, "FAILED")
+    assert said == ["FAILED\n"]
+    assert job.comes_again
 
 
 def test_a_training_that_saved_nothing_new_uses_one(failed):

@@ -27,6 +27,40 @@ def cluster(monkeypatch, tmp_path):
     return Cluster()
 
 
+@pytest.fixture
+def executor():
+    """What of the plugin's executor matters here, which has jobs 7 and 8."""
+    failed = []
+
+    async def all_of(executor, jobs):
+        executor._status_query_calls += 1
+        executor._failed_nodes.add("n[1-2]")
+        for job in jobs:
+            yield job
+
+    def waiting(check):
+        checked = with_watch(check)
+
+        async def ask():
+            names = SimpleNamespace(name="train")
+            jobs = [SimpleNamespace(external_jobid=number, job=names) for number in ("7", "8")]
+            return [job.external_jobid async for job in checked(made, jobs)]
+
+        return lambda: asyncio.run(ask())
+
+    made = SimpleNamespace(
+        workflow=SimpleNamespace(executor_settings=SimpleNamespace(init_seconds_before_status_checks=20)),
+        next_seconds_between_status_checks=180,
+        _status_query_calls=0,
+        _failed_nodes={"n7"},
+        report_job_error=lambda job, msg: failed.append((job.external_jobid, msg)),
+        failed=failed,
+        all_of=all_of,
+        waiting=waiting,
+    )
+    return made
+
+
 @pytest.mark.parametrize("state", ["PREEMPTED", "CANCELLED", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "SPECIAL_EXIT"])
 def test_a_job_that_stays_over_is_reported(cluster, state):
     assert cluster.ended(["7", "8"], 0, job_7=state, job_8="RUNNING") == {}
@@ -80,7 +114,7 @@ def test_a_job_that_only_an_administrator_can_let_go_is_over(cluster, tmp_path, 
         ("BadConstraints", "constraint"),
         ("PartitionTimeLimit", "slurm.hours"),
         ("AssocMaxWallDurationPerJobLimit", "slurm.hours"),
-        ("PartitionNodeLimit", "n_nodes"),
+        ("QOSMaxNodePerJob", "n_nodes"),
         ("QOSMaxCpuPerJobLimit", "slurm.cpus_per_device"),
         ("QOSMaxMemoryPerJob", "slurm.mem_mb"),
         ("AssocMaxGRESPerJob", "devices"),
@@ -93,7 +127,7 @@ def test_a_job_that_can_never_start_is_reported_with_what_to_change(cluster, rea
     state = watch._state("PENDING", reason)
     assert cluster.ended(["7"], 0, job_7=state) == {}
     assert cluster.ended(["7"], PATIENCE, job_7=state) == {"7": state}
-    said = watch._account("7", state)
+    said = watch._account("7", state, "train")
     assert said.startswith(f"error: Slurm's job 7 waits for ever: {reason}; change ")
     assert key in said
 
@@ -101,12 +135,65 @@ def test_a_job_that_can_never_start_is_reported_with_what_to_change(cluster, rea
 @pytest.mark.parametrize(
     "reason",
     [
-        *("Resources", "Priority", "BeginTime", "Dependency", "JobHeldUser", "PartitionDown"),
+        *("Resources", "Priority", "BeginTime", "Dependency", "JobHeldUser", "PartitionDown", "PartitionNodeLimit"),
         *("ReqNodeNotAvail, UnavailableNodes:n1", "AssocMaxJobsLimit", "QOSMaxCpuPerUserLimit", "AssocGrpCpuLimit"),
     ],
 )
 def test_a_job_that_may_start_by_itself_is_waited_for(reason):
     assert watch._state("PENDING", reason) == "PENDING"
+
+
+@pytest.mark.parametrize("reason", ["PartitionTimeLimit", "PartitionConfig", "BadConstraints"])
+def test_a_job_that_another_partition_may_start_is_waited_for(reason):
+    assert watch._state("PENDING", reason, "short,long") == "PENDING"
+    assert watch._state("PENDING", reason, "short") != "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("PartitionTimeLimit", "--set-resources convert:runtime=MINUTES"),
+        ("QOSMaxMemoryPerJob", "--set-resources convert:mem_mb=MB"),
+        ("InvalidQOS", "slurm.qos"),
+    ],
+)
+def test_stages_that_the_keys_do_not_reach_have_advice_of_their_own(reason, advice):
+    said = watch._account("7", watch._state("PENDING", reason), "convert")
+    assert advice in said
+    assert "slurm.hours" not in said
+
+
+@pytest.mark.parametrize(("after", "reported"), [("CANCELLED|None", ["7"]), ("RUNNING|None", [])])
+def test_a_job_that_has_just_started_is_not_ended(cluster, tmp_path, monkeypatch, executor, after, reported):
+    monkeypatch.setattr(watch, "Watch", lambda: cluster.watch)
+    (tmp_path / "state").write_text("7|PENDING|PartitionConfig|gpu\n")
+    squeue, scancel = "cat state; echo '8|RUNNING|None|gpu'", f"echo $* > asked; echo '7|{after}|gpu' > state"
+    for name, script in {"squeue": squeue, "scancel": scancel}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\ncd {tmp_path}\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    check = executor.waiting(executor.all_of)
+    assert check() == ["7", "8"]
+    cluster.time += PATIENCE
+    assert check() == [number for number in ("7", "8") if number not in reported]
+    assert (tmp_path / "asked").read_text() == "--state=PENDING 7\n"
+    assert [number for number, _ in executor.failed] == reported
+
+
+def test_the_plugin_does_not_forget_jobs_while_slurm_does_not_answer(executor, monkeypatch):
+    monkeypatch.setattr(watch, "states_of", lambda: None)
+
+    async def none_of(executor, jobs):
+        for job in []:
+            yield job
+
+    assert executor.waiting(none_of)() == ["7", "8"]
+
+    async def all_ended(executor, jobs):
+        executor._status_query_calls += 1
+        for job in []:
+            yield job
+
+    assert executor.waiting(all_ended)() == []
 
 
 def test_nothing_is_said_of_jobs_while_slurm_does_not_answer(cluster):
@@ -115,33 +202,15 @@ def test_nothing_is_said_of_jobs_while_slurm_does_not_answer(cluster):
     assert cluster.watch.ended(["7"], lambda: None) == {}
 
 
-def test_the_plugin_reports_what_is_over_and_waits_for_the_rest(cluster, monkeypatch):
+def test_the_plugin_reports_what_is_over_and_waits_for_the_rest(cluster, executor, monkeypatch):
     monkeypatch.setattr(watch, "Watch", lambda: cluster.watch)
     monkeypatch.setattr(watch, "states_of", lambda: {"7": "PREEMPTED", "8": "RUNNING"})
-    failed = []
-    executor = SimpleNamespace(
-        workflow=SimpleNamespace(executor_settings=SimpleNamespace(init_seconds_before_status_checks=20)),
-        next_seconds_between_status_checks=180,
-        _failed_nodes={"n7"},
-        report_job_error=lambda job, msg: failed.append((job.external_jobid, msg)),
-    )
-
-    async def all_of(executor, jobs):
-        executor._failed_nodes.add("n[1-2]")
-        for job in jobs:
-            yield job
-
-    check = with_watch(all_of)
-
-    async def waiting():
-        jobs = [SimpleNamespace(external_jobid=number) for number in ("7", "8")]
-        return [job.external_jobid async for job in check(executor, jobs)]
-
+    waiting = executor.waiting(executor.all_of)
     monkeypatch.setattr(watch.subprocess, "run", lambda *words, **settings: None)
-    assert asyncio.run(waiting()) == ["7", "8"]
+    assert waiting() == ["7", "8"]
     cluster.time += PATIENCE
-    assert asyncio.run(waiting()) == ["8"]
-    assert failed == [("7", "Slurm's job 7 is over: PREEMPTED")]
+    assert waiting() == ["8"]
+    assert executor.failed == [("7", "Slurm's job 7 is over: PREEMPTED")]
     assert executor.next_seconds_between_status_checks == 60
     assert executor._failed_nodes == {"n7"}
 

@@ -37,6 +37,7 @@ short*|up|2:00:00|10|16|31000|(null)
             },
         ),
         (CPUS, None, {"partition": "short", "cpus_per_device": 4, "mem_mb": 8000, "hours": 2.0}),
+        ("s*|up|1:10:00|1|16|31000|(null)\n", None, {"partition": "s", "hours": 1.16}),  # not 1.17, which is longer
         ("g*|up|infinite|1|8|60000|gpu:1\n", None, {"partition": "g", "gpus": True, "cpus_per_device": 8}),
         ("m*|up|infinite|1|14|60000|gpu:1g.5gb:7(S:0)\n", None, {"partition": "m", "gpus": "1g.5gb"}),
         ("r*|up|infinite|1|8|60000|gpu:rtx-6000:4\n", None, {"partition": "r", "gpus": True, "cpus_per_device": 2}),

@@ -53,7 +53,7 @@ def test_what_decides_the_result_is_refused_in_mid_run(check, change, words, cap
 
 def test_a_complete_training_is_set_aside_instead_with_its_results(check, tmp_path, capsys):
     # of which some were moved before a kill, and one of them was made again
-    results = "metrics.json", "predictions_test.h5", "parity_energy.svg", "error_by_force.png"
+    results = "config.yaml", "metrics.json", "predictions_test.h5", "parity_energy.svg", "error_by_force.png"
     for name in ("model/model.json", *results, "now/history.csv", "now/model/model.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()

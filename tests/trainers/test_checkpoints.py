@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forgefield.errors import UserError
+from forgefield.errors import MachineError, UserError
 from forgefield.files import sha256_of
 from forgefield.trainers.checkpoints import (
     load_newest,
@@ -87,6 +87,18 @@ def test_a_damaged_one_is_passed_over_loudly_and_put_aside(tmp_path, capsys, nam
     assert [p.name for p in saved_checkpoints(tmp_path)] == ["epoch_000001_step_000001", "epoch_000001"]
     assert load_newest(tmp_path)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["arrays.safetensors", "content.json", "complete.json"])
+def test_one_that_cannot_be_read_just_now_is_not_damaged(tmp_path, name):
+    _, newest = save(tmp_path, (1, 0), (2, 0))
+    file = newest / name
+    file.rename(tmp_path / name)
+    file.symlink_to(file)  # an error of the file system that also root meets
+    with pytest.raises(MachineError, match=rf"^{file}: cannot be read \(Too many levels of symbolic links\); repair"):
+        load_newest(tmp_path)
+    (tmp_path / name).rename(file)
+    assert load_newest(tmp_path).path == newest
 
 
 ROW = dict.fromkeys(HistoryRow.__annotations__)

@@ -8,9 +8,12 @@ import yaml
 from pair_potential import random_structures
 
 from forgefield.config import load_config
+from forgefield.config.model import ModelConfig
 from forgefield.data.store import StoreWriter
 from forgefield.errors import MachineError, UserError
 from forgefield.files import write_json
+from forgefield.models.foundation import import_model
+from forgefield.models.inference import predict
 from forgefield.models.potential import load_potential, save_potential
 from forgefield.statistics.summarize import UNITS
 from forgefield.trainers.checkpoints import saved_checkpoints
@@ -100,9 +103,15 @@ def test_a_run_its_repetition_and_its_continuation(inputs, tmp_path, capfd):
     assert [row["epoch"] for row in rows] == ["1", "2", "3"]
     assert before[0].decode().splitlines() == (output / "history.csv").read_text().splitlines()[:3]
 
+    (output / "checkpoints-before").touch()
+    with pytest.raises(MachineError, match=r"checkpoints-before'; repair this and run again: training continues from"):
+        train_run(settings(lr=0.002), *inputs, output)
+    (output / "checkpoints-before").unlink()
     train_run(settings(lr=0.002), *inputs, output)
     assert "training starts anew, because training.lr was 0.001 and is now 0.002" in capfd.readouterr().err
     assert [float(row["lr"]) for row in history(output)] == pytest.approx([0.002, 0.002])
+    before = yaml.safe_load((output / "checkpoints-before" / "1" / "config.yaml").read_text())
+    assert before["training"]["lr"] == 0.001
     assert (output / "checkpoints-before" / "1" / "model" / "model.json").exists()
     train_run(settings(lr=0.002, epochs=1), *inputs, output)
     log = capfd.readouterr().err
@@ -140,6 +149,41 @@ def test_what_is_refused_or_only_moved_leaves_checkpoints_where_they_are(inputs,
     train_run(config(epochs=3, micro_batches=2 if backend == "fabric" else 1), *moved)
     assert "continues after epoch 2" in capfd.readouterr().err
     assert not (moved[-1] / "checkpoints-before").exists()
+
+
+MEANS = """
+import torch
+
+class Means(torch.nn.Module):
+    @classmethod
+    def build(cls, config, statistics):
+        return cls()
+
+    def __init__(self):
+        super().__init__()
+        self.depth = torch.nn.Parameter(torch.ones(1))
+        self.register_buffer("kept", torch.zeros(()))
+        self.register_buffer("passing", torch.zeros(()), persistent=False)
+
+    def forward(self, graph):
+        if self.training:
+            self.kept += 1
+            self.passing += 1
+        energy = self.depth * (3.0 - torch.linalg.vector_norm(graph.vectors, dim=1)) ** 2
+        return energy.new_zeros(len(graph.n_atoms)).index_add(0, graph.atom_structure[graph.receiver], energy)
+"""
+
+
+def test_a_trained_model_has_the_buffers_that_are_persistent(inputs, tmp_path, monkeypatch):
+    (tmp_path / "passing_means.py").write_text(MEANS)
+    monkeypatch.syspath_prepend(tmp_path)
+    model = ModelConfig(architecture="python", elements=["H", "O"], r_max=3.0, python={"object": "passing_means:Means"})
+    import_model("m", model, tmp_path / "means")
+    config = settings(epochs=1).model_copy(update={"backend": "fabric"})
+    train_run(config, inputs[0], tmp_path / "means", inputs[2], tmp_path / "run")
+    trained = load_potential(tmp_path / "run" / "model")
+    assert trained.buffers == {"kept": 2.0}
+    assert list(predict(trained, random_structures(1)))
 
 
 def test_an_element_that_the_model_does_not_know(inputs, tmp_path):

@@ -1,6 +1,7 @@
 """What a Slurm cluster offers, and the section `slurm` of the configuration that uses it."""
 
 import getpass
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -96,7 +97,8 @@ def propose(partitions: Sequence[Partition], account: str | None) -> Keys:
     else:
         chosen["cpus_per_device"] = min(4, best.cores)
         chosen["mem_mb"] = max(min(USUAL_MB, best.mem_mb), LEAST_MB)
-    return chosen | {"hours": round(min(MOST_HOURS, best.hours or MOST_HOURS), 2)}
+    # not beyond the partition's limit
+    return chosen | {"hours": math.floor(100 * min(MOST_HOURS, best.hours or MOST_HOURS)) / 100}
 
 
 def render(chosen: Keys) -> str:
@@ -143,7 +145,7 @@ def _account_finding(account: str | None) -> Finding:
 def _trial(chosen: Keys) -> Finding:
     """Whether Slurm would accept a job with what is proposed; none is submitted."""
     words = ["sbatch", "--test-only", "--wrap=true", f"--cpus-per-task={chosen['cpus_per_device']}"]
-    words += [f"--mem={chosen['mem_mb']}", f"--time={int(float(chosen['hours']) * 60)}"]
+    words += [f"--mem={chosen['mem_mb']}", f"--time={math.ceil(float(chosen['hours']) * 60)}"]
     words += [f"--{key}={chosen[key]}" for key in ("account", "partition") if key in chosen]
     if gpus := chosen.get("gpus"):
         words.append("--gres=gpu:1" if gpus is True else f"--gres=gpu:{gpus}:1")

@@ -1,6 +1,5 @@
 """Starts this program again in as many processes as a run needs on the nodes of a Slurm job."""
 
-import os
 import shutil
 import signal
 import sys
@@ -15,7 +14,7 @@ from forgefield.errors import MachineError, UserError
 from forgefield.files import make_directory
 from forgefield.launch.children import Child, wait
 from forgefield.launch.failures import raise_failure
-from forgefield.launch.processes import COORDINATOR, FAILURE, RANK_LOGS, STARTED, process_count
+from forgefield.launch.processes import COORDINATOR, FAILURE, RANK_LOGS, STARTED, environment, process_count
 from forgefield.launch.rank_logs import Followed, first_failed, last_lines, log_of
 from forgefield.launch.slurm import Job, address_of, free_port
 from forgefield.trainers.stopping import Stop
@@ -48,11 +47,11 @@ def start_in_job(config: RunConfig, job: Job, output: Path, stop: Stop, keep: Se
             log.copy()
 
         own = {FAILURE: str(failure.resolve()), RANK_LOGS: str(logs.resolve()), STARTED: str(stop.started)}
-        environment = _environment(config, job) | own
+        given = _environment(config, job) | own
         with open(messages, "w") as file:
             # both end all processes at SIGTERM
             command = [*_launcher(config, job), sys.executable, *sys.argv]
-            launcher = Child(command, environment, signal.SIGTERM, keep, file, file)
+            launcher = Child(command, given, signal.SIGTERM, keep, file, file)
         code = wait([launcher], failure, stop, follow).code
         # what the launcher says of those that it then had to end is of no interest
         before = said.text()
@@ -112,5 +111,4 @@ def _environment(config: RunConfig, job: Job) -> dict[str, str]:
         # Snakemake has taken them away, and mpirun finds the nodes by them
         nodes = ",".join(job.nodes)
         names |= {"SLURM_NODELIST": nodes, "SLURM_TASKS_PER_NODE": f"{each}(x{config.n_nodes})"}
-    kept = {name: value for name, value in os.environ.items() if name not in ("RANK", "LOCAL_RANK")}
-    return kept | FOR_MPI | names
+    return environment() | FOR_MPI | names

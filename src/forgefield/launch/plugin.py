@@ -5,7 +5,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from forgefield.launch.attempts import Progress, is_mistake
+from forgefield.launch.attempts import Progress, is_mistake, text_of, was_cut_off
 from forgefield.launch.watch import with_watch
 
 # A shell then waits for its command at Slurm's SIGTERM, at which trainings save. Slurm kills what outlives the shell.
@@ -22,7 +22,7 @@ def adapt_plugin() -> None:
     """Let the plugin, where it is installed, report jobs that will not go on, and give others time to save.
 
     What it does with a job that failed changes, too: its last lines are shown, a user's mistake is not tried again, and
-    a training that has got further is, without using up one of the `retries`.
+    a training that was cut off and has got further is, without using up one of the `retries`.
     """
     try:
         from snakemake_executor_plugin_slurm import Executor
@@ -46,8 +46,8 @@ def with_account(report: Callable[..., None], progress: Progress) -> Callable[..
         job, message = job_info.job, msg or ""
         ends = [f"{log} ends with:\n{end}" for log in job.log if (end := _end(Path(log)))]
         mistake = is_mistake(job_info, message)
-        # who cancels a job does not want it for ever
-        further = not mistake and job.restart_times > 0 and "CANCELLED" not in message and progress.made(job)
+        # what fails by itself may do so again and again
+        further = not mistake and job.restart_times > 0 and was_cut_off(job_info, message) and progress.made(job)
         ends += [NO_MORE] if mistake else []
         ends += [GOES_ON] if further else []
         report(executor, job_info, "\n".join([message, *ends, ""]), **others)
@@ -81,9 +81,7 @@ def with_progress(submit: Callable[..., None], progress: Progress) -> Callable[.
 
 
 def _end(log: Path) -> str:
-    if not log.exists():
-        return ""
-    return "\n".join(f"    {line}" for line in log.read_text(errors="replace").splitlines()[-LINES:])
+    return "\n".join(f"    {line}" for line in text_of(log).splitlines()[-LINES:])
 
 
 def _in_job(self: Any, job: Any) -> str:

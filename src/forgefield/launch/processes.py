@@ -24,6 +24,8 @@ SRUN_COUNT = "SLURM_STEP_NUM_TASKS"
 COUNTS = {"jax": ("OMPI_COMM_WORLD_SIZE", SRUN_COUNT), "fabric": ("WORLD_SIZE", SRUN_COUNT)}
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID")
+# and which of these are those of this process alone; Slurm's are set anew in each step
+OWN = {*RANKS, *LOCAL_RANKS, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} - {"SLURM_PROCID", "SLURM_LOCALID"}
 # seconds, see _patience: JAX's own default, and more than a training takes
 LEAST_PATIENCE, FOR_EVER = 100, 10**8
 
@@ -42,6 +44,11 @@ def is_started(config: RunConfig) -> bool:
 def started() -> float:
     """When the run began, in seconds since the epoch, which the process that has started this one knows."""
     return float(os.environ.get(STARTED, time.time()))
+
+
+def environment() -> dict[str, str]:
+    """What the processes that this one starts get, without what would tell each that it is this one."""
+    return {name: value for name, value in os.environ.items() if name not in OWN}
 
 
 def is_child() -> bool:

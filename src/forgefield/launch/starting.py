@@ -1,6 +1,5 @@
 """Starts this program again in as many processes as a run needs on this machine."""
 
-import os
 import signal
 import socket
 import sys
@@ -14,7 +13,7 @@ from forgefield.errors import MachineError, StoppedError, UserError
 from forgefield.launch.children import Child, wait
 from forgefield.launch.failures import raise_failure
 from forgefield.launch.in_job import start_in_job
-from forgefield.launch.processes import COORDINATOR, FAILURE, STARTED, process_count
+from forgefield.launch.processes import COORDINATOR, FAILURE, STARTED, environment, process_count
 from forgefield.launch.rank_logs import Followed, first_failed
 from forgefield.launch.slurm import allocation
 from forgefield.trainers.stopping import Stop
@@ -46,25 +45,25 @@ def _start_here(config: RunConfig, stop: Stop, keep: Sequence[int]) -> None:
     count, command = process_count(config), [sys.executable, *sys.argv]
     with tempfile.TemporaryDirectory() as folder:
         failure = Path(folder) / "failure.json"
-        environment = os.environ | {FAILURE: str(failure), STARTED: str(stop.started)}
+        given = environment() | {FAILURE: str(failure), STARTED: str(stop.started)}
         if config.parallelism == "mpi":
-            _start_by_mpirun([*_mpirun(count), *command], environment | AS_ROOT, failure, stop, keep)
+            _start_by_mpirun([*_mpirun(count), *command], given | AS_ROOT, failure, stop, keep)
             return
         port = _free_port()
         own = [_names(config.backend, i, count, port) for i in range(count)]
-        children = [Child(command, environment | names, signal.SIGKILL, keep) for names in own]
+        children = [Child(command, given | names, signal.SIGKILL, keep) for names in own]
         rank, code = wait(children, failure, stop)
         raise_failure(code, failure, stop, f"rank {rank}")
 
 
 def _start_by_mpirun(
-    command: Sequence[str], environment: dict[str, str], failure: Path, stop: Stop, keep: Sequence[int]
+    command: Sequence[str], given: dict[str, str], failure: Path, stop: Stop, keep: Sequence[int]
 ) -> None:
     messages = failure.with_name("messages")
     said = Followed(messages, sys.stderr)
     with open(messages, "w") as file:
         # mpirun ends its ranks at SIGTERM
-        child = Child(command, environment, signal.SIGTERM, keep, errors=file)
+        child = Child(command, given, signal.SIGTERM, keep, errors=file)
     code = wait([child], failure, stop, said.copy).code
     before = said.text()  # mpirun had to end the others
     said.copy()

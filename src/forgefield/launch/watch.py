@@ -49,7 +49,10 @@ def with_watch(check: Check) -> Check:
                 yield job
             return
         excluded = set(executor._failed_nodes)
+        answers = executor._status_query_calls
         waiting = [job async for job in check(executor, active_jobs)]
+        if executor._status_query_calls == answers:  # Slurm did not answer: the plugin would forget them all
+            waiting = list(active_jobs)
         # Slurm uses no node that is down. The plugin would use none of a job's nodes again, of which one has failed.
         executor._failed_nodes = excluded
         ended = watch.ended([job.external_jobid for job in waiting], states_of)
@@ -62,9 +65,10 @@ def with_watch(check: Check) -> Check:
                 yield job
             elif ended[number] == "COMPLETED":
                 executor.report_job_success(job)
+            elif _cancel(number, ended[number]):
+                executor.report_job_error(job, msg=_account(number, ended[number], job.job.name))
             else:
-                subprocess.run(["scancel", number], check=False, capture_output=True)
-                executor.report_job_error(job, msg=_account(number, ended[number]))
+                yield job
 
     return checked
 
@@ -98,7 +102,7 @@ class Watch:
 
 def states_of() -> dict[str, str] | None:
     """The states of the user's jobs that Slurm knows, or None where it does not answer."""
-    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T|%r", f"--user={os.getuid()}"])
+    return _states(["squeue", "--noheader", "--states=all", "--format=%i|%T|%r|%P", f"--user={os.getuid()}"])
 
 
 def recorded_state(job: str) -> str:
@@ -115,19 +119,33 @@ def _states(command: list[str]) -> dict[str, str] | None:
     if done.returncode != 0:
         return None
     rows = [line.strip().split("|") for line in done.stdout.splitlines() if "|" in line]
-    return {number: _state(state, *reason) for number, state, *reason in rows}
+    return {number: _state(state, *why) for number, state, *why in rows}
 
 
-def _state(state: str, reason: str = "") -> str:
+def _state(state: str, reason: str = "", partitions: str = "") -> str:
     if reason.replace("_", " ") in HELD:
         return "SPECIAL_EXIT"
-    if state == "PENDING" and way_out(reason):
+    if state == "PENDING" and way_out(reason, partitions):
         return f"{WAITS}{reason}"
     # "CANCELLED by 1000"
     return state.split()[0]
 
 
-def _account(number: str, state: str) -> str:
+def _cancel(number: str, state: str) -> bool:
+    """Cancel a job in this state, and whether it is over: one that waited may have started just now."""
+    waits = state.startswith(WAITS)
+    subprocess.run(["scancel", *(["--state=PENDING"] if waits else []), number], check=False, capture_output=True)
+    if not waits:
+        return True
+    states = states_of()
+    return states is not None and states.get(number, LOST) in {*OVER, LOST}
+
+
+def _account(number: str, state: str, rule: str) -> str:
     if not state.startswith(WAITS):
         return f"Slurm's job {number} is over: {state}"
-    return f"error: Slurm's job {number} {state}; change {way_out(state.removeprefix(WAITS))}"
+    what = way_out(state.removeprefix(WAITS))
+    if rule not in ("train", "evaluate"):  # which alone ask for what these keys say
+        what = what.replace("slurm.hours", f"--set-resources {rule}:runtime=MINUTES")
+        what = what.replace("slurm.mem_mb", f"--set-resources {rule}:mem_mb=MB")
+    return f"error: Slurm's job {number} {state}; change {what}"

@@ -44,8 +44,8 @@ def prepare_run(config: Config, run: RunConfig, paths: RunPaths) -> None:
         made = made_from(run.statistics, [train, *(paths.model / name for name in WEIGHTS)])
         if record.is_due(paths.statistics, made):
             engine = _statistics_engine(run, config.models[run.model].architecture, train)
-            _call(engine, make_statistics, paths.data, paths.model, run.statistics, paths.statistics, engine)
-            record.note(paths.statistics, made)
+            with record.making(paths.statistics, made):
+                _call(engine, make_statistics, paths.data, paths.model, run.statistics, paths.statistics, engine)
 
 
 def _prepare_data(record: Record, config: Config, run: RunConfig, paths: RunPaths) -> None:
@@ -56,8 +56,8 @@ def _prepare_data(record: Record, config: Config, run: RunConfig, paths: RunPath
     listed = [Path(dataset.split.file).expanduser()] if dataset.split.file else []
     made = made_from(dataset, *files.values(), listed)
     if record.is_due(paths.data, made):
-        apart(make_data, run.dataset, dataset, files, paths.data)
-        record.note(paths.data, made)
+        with record.making(paths.data, made):
+            apart(make_data, run.dataset, dataset, files, paths.data)
 
 
 def _prepare_model(record: Record, config: Config, run: RunConfig, paths: RunPaths) -> None:
@@ -68,8 +68,8 @@ def _prepare_model(record: Record, config: Config, run: RunConfig, paths: RunPat
     made = made_from(model, _foundation_files(model), code_files(model.python.object or ""))
     if record.is_due(paths.model, made):
         engine = "torch" if run.backend == "fabric" else "jax"
-        _call(engine, make_foundation, run.model, model, paths.model, engine)
-        record.note(paths.model, made)
+        with record.making(paths.model, made):
+            _call(engine, make_foundation, run.model, model, paths.model, engine)
 
 
 def _foundation_files(model: ModelConfig) -> list[Path]:

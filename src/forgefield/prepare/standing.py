@@ -97,7 +97,7 @@ def _newest_content(run: Path) -> tuple[dict[str, Any] | None, str | None]:
     for path in saved_checkpoints(run / "checkpoints"):
         try:
             return read_content(path, quick=True), damage
-        except UserError as error:  # it is damaged, or has just been removed by its training
+        except (UserError, MachineError) as error:  # it is damaged, or has just been removed by its training
             damage = damage or str(error)
     return None, damage
 

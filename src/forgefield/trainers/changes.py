@@ -17,7 +17,7 @@ Changes = dict[str, tuple[Any, Any]]
 EPOCHS = "training.epochs"
 # what a run's directory holds of a training, and would be taken for that of the next one
 RESULTS = (
-    *("metrics.json", "predictions_*.h5", "provenance.json", "model", "history.csv"),
+    *("config.yaml", "metrics.json", "predictions_*.h5", "provenance.json", "model", "history.csv"),
     *("parity_*", "error_by_*", "learning_curve.*", "data_overview.*"),
 )
 

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save
 
 from forgefield.config.contents import Record, checked
-from forgefield.errors import UserError
+from forgefield.errors import MachineError, UserError
 from forgefield.files import DamagedFileError, atomic_directory, read_json, sha256_of, sync, write_json
 from forgefield.trainers.record import Place, SavedRecord
 from forgefield.trainers.say import say
@@ -98,6 +98,7 @@ def newest_checkpoint(directory: Path) -> tuple[Path, dict[str, Any]] | None:
 
     Raises:
         UserError: there are checkpoints and all are damaged, or the newest is of another format.
+        MachineError: one cannot be read, though it may be whole.
     """
     damaged: list[Path] = []
     for path in saved_checkpoints(directory):
@@ -127,11 +128,14 @@ def read_content(path: Path, *, quick: bool = False) -> dict[str, Any]:
     Raises:
         DamagedFileError: something is missing, or not what was written.
         UserError: it is of another format.
+        MachineError: it cannot be read, as where a disk fails or a server does not answer.
     """
     try:
         return _checked_content(path, quick)
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise DamagedFileError(f"{error.filename}: {_in_words(error)}; {REMEDY}") from None
+    except OSError as error:
+        raise MachineError(f"{error.filename or path}: {_in_words(error)}; repair this and run again") from None
 
 
 def _checked_content(path: Path, quick: bool) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """One training run as a stage: from converted data, model and statistics to a trained potential."""
 
 import errno
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +71,7 @@ def train_run(
     Raises:
         UserError: settings, data and model do not fit together, or are others than when the training began, or the loss
             is not finite.
-        MachineError: a file cannot be written; the last checkpoint is kept.
+        MachineError: a file cannot be read or written; the last checkpoint is kept.
         StoppedError: a process was asked to end, or its time is nearly over; a checkpoint was written.
     """
     engine = _engine(config.backend)
@@ -93,6 +93,7 @@ def train_run(
             config, processes, potential, train, valid if len(valid) else None, **files, fingerprint=origin
         )
         trainer.notes = dict(notes(config))
+        stack.enter_context(_faults_of_disks(checkpoints))
         # only now, when nothing is left that could be refused
         remarks = []
         if processes.index == 0:
@@ -104,18 +105,24 @@ def train_run(
             going_on = f"continues after {trainer.standing()}; from {checkpoints}"
             say(trainer.complete(config.training.epochs) or going_on)
             trainer.remarks.extend(remarks)
-        try:
-            if processes.index == 0:
-                _write_config(config, output / "config.yaml")
-            with _watch(config, processes, stop, output, on_hang):
-                trainer.train(config.training.epochs, stop)
-            if processes.index == 0:
-                save_potential(_trained(potential, trainer), output / "model")
-                write_json(output / "provenance.json", training_provenance(config, trainer, hashes))
-        except OSError as error:
-            if error.filename is None and error.errno not in DISK_ERRORS:  # such as a lost connection
-                raise
-            raise MachineError(f"{error}; repair this and run again: training continues from {checkpoints}") from None
+        if processes.index == 0:
+            _write_config(config, output / "config.yaml")
+        with _watch(config, processes, stop, output, on_hang):
+            trainer.train(config.training.epochs, stop)
+        if processes.index == 0:
+            save_potential(_trained(potential, trainer), output / "model")
+            write_json(output / "provenance.json", training_provenance(config, trainer, hashes))
+
+
+@contextmanager
+def _faults_of_disks(checkpoints: Path) -> Iterator[None]:
+    """Say of a file that cannot be read or written how to go on."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno not in DISK_ERRORS:  # such as a lost connection
+            raise
+        raise MachineError(f"{error}; repair this and run again: training continues from {checkpoints}") from None
 
 
 def _engine(backend: str) -> ModuleType:
@@ -154,8 +161,9 @@ def _trained(potential: Potential, trainer: EpochTrainer) -> Potential:
         **potential.source,
         "trained": {"epoch": trainer.best_epoch, "parameters": "of the lowest validation loss"},
     }
-    arrays = {"parameters": trainer.best_params, "buffers": {**potential.buffers, **trainer.best_buffers}}
-    return replace(potential, **arrays, pretrained=True, source=source)
+    # buffers that are not persistent are no part of a model
+    buffers = {name: trainer.best_buffers.get(name, value) for name, value in potential.buffers.items()}
+    return replace(potential, parameters=trainer.best_params, buffers=buffers, pretrained=True, source=source)
 
 
 def _write_config(config: RunConfig, path: Path) -> None:
