@@ -101,6 +101,24 @@ def test_forces_of_another_name_are_asked_for(forgefield, tmp_path):
     assert "`keys: {forces: grad}`, with a minus" in error
 
 
+def test_other_numbers_are_only_remarked_upon(forgefield, tmp_path):
+    """Weights and a virial of three atoms have the shape of a label that is not there, but are none."""
+    frames = [ase.Atoms("OHH", [[0, 0, 0], [0, 0.8, 0.6], [0, -0.8, 0.6 + 0.01 * i]]) for i in range(20)]
+    for atoms in frames:
+        atoms.info |= {"config_weight": 2.0, "temperature": 300.0, "virial": np.eye(3)}
+        atoms.arrays["vel"], atoms.arrays["forces"] = np.ones((3, 3)), np.ones((3, 3))
+    ase.io.write(tmp_path / "forces.extxyz", frames)
+    for atoms in frames:
+        atoms.info["energy"] = -9.0
+        del atoms.arrays["forces"], atoms.info["temperature"]
+    ase.io.write(tmp_path / "energies.extxyz", frames)
+    for label, key in {"forces": "vel", "energy": "temperature"}.items():
+        there = "forces" if label == "energy" else "energies"
+        code, output, error = forgefield("init", f"{there}.extxyz")
+        assert (code, error) == (0, "")
+        assert f"# No {label} found. If it is {key}, name it: `keys: {{{label}: {key}}}`.\n" in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from forgefield.config.dataset import DatasetConfig
+from forgefield.data import consistency
 from forgefield.data.convert import convert_dataset
 from forgefield.data.store import Store
 from forgefield.errors import UserError
@@ -211,13 +212,17 @@ def test_a_small_file_in_another_unit_is_found_beside_a_large_one(source, tmp_pa
         convert_dataset("water", config, output)
 
 
-def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(shared_data, output):
+def test_forces_that_contradict_energies_are_refused_with_the_units_that_fit(shared_data, output, monkeypatch):
     path, units = shared_data / "npz/md17_ethanol_2000.npz", {"energy": "kcal/mol", "length": "angstrom"}
     with pytest.raises(UserError, match=r"2000.npz: .* by 0.0434.* or units: {energy: kcal/mol, forces: kcal/mol/angs"):
         convert(path, output, units=units | {"forces": "eV/angstrom"})
     report = convert(path, output, units="md17")
     assert report["warnings"] == []
     assert report["energies_against_forces"]["slope"] == pytest.approx(1, abs=0.02)
+    monkeypatch.setattr(consistency, "AT_ONCE", 50)  # found in the middle of a file, and told all the same
+    with pytest.raises(UserError, match=r"2000.npz: energies do not fit the forces: over 50 pairs") as refusal:
+        convert(path, output, units=units | {"forces": "eV/angstrom"})
+    assert str(refusal.value).count("energies do not fit") == 1
 
 
 def test_kcal_read_as_kcal_does_not(shared_data, output):
@@ -248,8 +253,14 @@ def no_weights(frames):
         atoms.info["config_weight"] = 0.0
 
 
+def no_weights_but_of_virials(frames):
+    for atoms in frames:
+        atoms.info |= {"config_energy_weight": 0.0, "config_forces_weight": 0.0}
+
+
 BAD_FRAMES = {
     "all weights 0": (no_weights, {}, r"train: all weights of its frames are 0 \(keys config_weight\)"),
+    "weights of absent labels": (no_weights_but_of_virials, {}, r"train: all weights of its frames are 0"),
     "NaN force": (nan_forces, {}, r"a.xyz, frame 17: forces NaN or infinite at atom 1"),
     "infinite energy": (infinite_energy, {}, r"a.xyz, frame 18: energy NaN or infinite"),
     "two atoms on one point": (one_point, {}, r"a.xyz, frame 4: atoms 0 and 1 are on one point"),

@@ -1,5 +1,6 @@
 """Numbers that contradict their units, and unusual ones that are true."""
 
+import pickle
 from dataclasses import replace
 
 import ase.build
@@ -8,6 +9,7 @@ import ase.io
 import numpy as np
 import pytest
 
+from forgefield.data import lengths
 from forgefield.data.joined import Joined
 from forgefield.data.magnitudes import Magnitudes
 from forgefield.data.structures import Structure
@@ -82,9 +84,12 @@ def test_lengths_in_angstrom_read_in_another_unit(ethanol, unit, factor):
 
 
 def test_what_fits_no_other_unit_is_no_contradiction(ethanol):
-    """Unless nuclei are on one another."""
-    assert not fed(replace(ethanol, positions=ethanol.positions * 4)).contradictions()
-    assert fed(replace(ethanol, positions=ethanol.positions * 0.3)).contradictions()
+    """But a warning, unless nuclei are on one another."""
+    for factor in (4, 0.3):
+        odd = fed(replace(ethanol, positions=ethanol.positions * factor))
+        assert odd.contradictions() == []
+        assert "no unit known here fits" in odd.warnings()[0]
+    assert fed(replace(ethanol, positions=ethanol.positions * 0.04)).contradictions()
     assert fed(replace(ethanol, energy=ethanol.energy * KCAL)).contradictions()
 
 
@@ -102,11 +107,45 @@ def crystal(element, scale=1.0, structure=None, a=None):
         ("Na", 0.53, None, None),
         ("U", 0.9, "bcc", 3.47),
         ("H", 1.0, "sc", 1.2),
+        ("LiH", 0.6, "rocksalt", 4.08),
     ],
-    ids=["diamond at 1 TPa", "iron in a planet", "sodium at 300 GPa", "uranium", "metallic hydrogen"],
+    ids=["diamond at 1 TPa", "iron in a planet", "sodium at 300 GPa", "uranium", "metallic hydrogen", "LiH"],
 )
 def test_solids_under_pressure_are_no_contradiction(element, scale, structure, a):
     assert fed(crystal(element, scale, structure, a)).contradictions() == []
+
+
+def test_gases_tell_nothing():
+    """Carbon tetrafluoride between atoms of xenon, and a cluster of hydrogen atoms, twice as wide as usual."""
+    fluoride, line = ase.build.molecule("CF4"), np.linspace([9, 0, 0], [30, 0, 0], 8)
+    mixed = np.concatenate([1.9 * fluoride.positions, line])
+    assert fed(Structure(np.r_[fluoride.numbers, [54] * 8], mixed)).contradictions() == []
+    assert fed(Structure(np.ones(8, int), line / 2.5)).contradictions() == []
+    assert fed(Structure(fluoride.numbers, 1.9 * fluoride.positions)).contradictions()
+
+
+@pytest.mark.filterwarnings("error")
+def test_most_atoms_out_of_reach_are_no_contradiction():
+    assert fed(Structure(np.full(8, 6), np.outer(np.arange(8) ** 4, [60.0, 0, 0]))).contradictions() == []
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("nm", 0.1), ("bohr", BOHR)])
+def test_a_large_metal_in_another_unit_needs_no_more_neighbors_than_usual(monkeypatch, unit, factor):
+    found, neighbor_pairs = [], lengths.neighbor_pairs
+    monkeypatch.setattr(lengths, "neighbor_pairs", lambda *args: (found.append(neighbor_pairs(*args)), found[-1])[1])
+    copper = ase.build.bulk("Cu", cubic=True).repeat(6)
+    scale = [copper.positions * factor, np.array(copper.cell) * factor]
+    magnitudes = Magnitudes()
+    magnitudes.add(Joined([Structure(copper.numbers, *scale, copper.pbc)]))
+    assert f"; {unit} (by which it is" in magnitudes.contradictions()[0]
+    assert sum(len(pairs.sender) for pairs in found) < 200 * len(copper)
+
+
+def test_lengths_of_many_small_files_are_bounded(ethanol):
+    together = fed(ethanol).lengths
+    for _ in range(16):
+        together.merge(together)
+    assert lengths.MOST < len(pickle.dumps(together)) / 16 < 2 * lengths.MOST
 
 
 def test_a_dissociating_molecule_is_no_contradiction():

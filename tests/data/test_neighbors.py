@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import ase
 import ase.neighborlist
 import numpy as np
 import pytest
 
-from forgefield.data.neighbors import neighbor_counts, neighbor_pairs
+from forgefield.data.neighbors import nearest_atoms, neighbor_counts, neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
@@ -78,6 +79,16 @@ def test_two_atoms_on_one_point_are_refused(other):
     structure = Structure(np.array([1, 1]), np.array([[0.0, 0, 0], other]), CUBE, np.ones(3, bool), source_index=4)
     with pytest.raises(UserError, match=r"frame 4: atoms . and . are on one point"):
         neighbor_pairs(structure, 3.0)
+    with pytest.raises(UserError, match=r"frame 4: atoms . and . are on one point"):
+        nearest_atoms(replace(structure, positions=np.ones((2, 3))), 1)
+
+
+def test_nearest_atoms_however_far():
+    positions = np.random.default_rng(3).uniform(0, 1e6, (9, 3)) * [1, 1, 0]
+    distances, others = nearest_atoms(Structure(np.ones(9, int), positions), 4)
+    apart = np.linalg.norm(positions[:, None] - positions, axis=-1)
+    np.testing.assert_array_equal(others, apart.argsort(axis=1)[:, 1:5])
+    np.testing.assert_allclose(distances, np.sort(apart, axis=1)[:, 1:5])
 
 
 FLAT = CUBE[[0, 0, 2]]

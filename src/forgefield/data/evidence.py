@@ -23,6 +23,7 @@ class Evidence:
         self.consistency = Consistency()
         self.contradictions: list[str] = []
         self.warnings: list[str] = []
+        self._is_told = False  # that energies do not fit the forces
         self._magnitudes, self._small = Magnitudes(), dict[Units, Magnitudes]()
 
     def take(self, found: Structures) -> None:
@@ -44,11 +45,11 @@ class Evidence:
             units: of its numbers.
             next_frame: the number of the frame in the source that follows it.
         """
-        before, found = self.consistency.is_contradiction, self._magnitudes
+        found = self._magnitudes
         self.consistency.end_file(next_frame)
-        if self.consistency.is_contradiction and not before:
-            self.contradictions += [f"{name}: {text}" for text in self.consistency.contradictions(units)]
-        if found.n >= FEW or found.is_impossible:
+        if self.consistency.is_contradiction:  # found now, or at a block of this file
+            self._tell(name, units)
+        if found.n >= FEW or found.is_impossible(units):
             self._judge(name, found, units)
         else:
             self._small.setdefault(units, Magnitudes()).merge(found)
@@ -56,10 +57,16 @@ class Evidence:
 
     def end(self, name: str, units: Units) -> None:
         """Judge what is left, at the end of a source of that name whose last file is in these units."""
-        if not self.consistency.is_contradiction:
-            self.contradictions += [f"{name}: {text}" for text in self.consistency.contradictions(units)]
+        self._tell(name, units)
         for own, found in self._small.items():
             self._judge(name, found, own)
+
+    def _tell(self, name: str, units: Units) -> None:
+        """Take down, once, that energies do not fit the forces, if so."""
+        if not self._is_told:
+            lines = self.consistency.contradictions(units)
+            self.contradictions += [f"{name}: {text}" for text in lines]
+            self._is_told = bool(lines)
 
     def _judge(self, name: str, found: Magnitudes, units: Units) -> None:
         self.contradictions += [f"{name}: {text}" for text in found.contradictions(units)]

@@ -1,30 +1,35 @@
 """Are lengths in the unit that they are said to be in? Nearest neighbors are about a sum of covalent radii apart."""
 
+from array import array
 from dataclasses import replace
 
 import ase.data
 import numpy as np
 
-from forgefield.data.neighbors import neighbor_pairs
+from forgefield.data.neighbors import nearest_atoms, neighbor_pairs
 from forgefield.data.structures import Structure
 from forgefield.units import LENGTH_UNITS
 
 # All in sums of two covalent radii. N2 has 0.77; solids at 1 TPa, but for those of SOFT, have more than 0.65.
 IMPOSSIBLE, FAR = 0.5, 1.6
+ONE_POINT = 0.05  # below which no calculation can have brought nuclei; short-range data have more
 CLOSE, WIDE = (0.66, 0.8), (1.4, 1.25)  # that the median and nine tenths are beyond
 FITTING = 0.75, 1.3
 NOBLE_GASES = (2, 10, 18, 36, 54, 86)
-# groups 1 and 2, lanthanides and actinides, which pressure makes half as wide
-SOFT = np.r_[3, 11, 19, 20, 37, 38, 55, 56, 87, 88, 57:72, 89:104]
-SHRINKS = 1, 20  # lengths are divided by these until neighbors are in reach, as lengths in Å read as nm need it
+# groups 1 and 2, lanthanides and actinides, which pressure makes half as wide; hydrogen in metals has no bonds
+SOFT = np.r_[1, 3, 11, 19, 20, 37, 38, 55, 56, 87, 88, 57:72, 89:104]
+# Lengths in a crystal are divided by these until neighbors are in reach, which a wrong unit puts 20 times too far.
+# The steps are small, since pairs grow with the third power; where more than CROWD are in reach, the first are CROWDED.
+SHRINKS, CROWDED, CROWD = (1, 2, 5, 20), (0.05, 0.2), 1000
+FEW = 8  # nearest atoms among which that of the least ratio is
+MOST = 100_000  # values of several files together
 
 
 class Lengths:
     """Distances of nearest neighbors in some structures, in sums of two covalent radii; fed one by one, in Å."""
 
     def __init__(self) -> None:
-        self._all: list[float] = []
-        self._telling: list[float] = []
+        self._all, self._telling = array("d"), array("d")
 
     def add(self, structure: Structure) -> None:
         """Take in a structure. What pressure can bring together, or take apart, tells less of a unit."""
@@ -33,29 +38,33 @@ class Lengths:
             return
         ratios = _nearest_over_radii(structure)
         is_telling = is_counted & ~np.isin(structure.numbers, SOFT if structure.pbc.any() else ())
-        if structure.pbc.any() and (structure.numbers == 1).all():  # as a metal, atoms are 1.6 radii apart
+        is_hydrogen = len(structure) > 2 and (structure.numbers == 1).all()  # as a metal, 1.6 radii apart
+        if is_hydrogen or not is_counted.all():
             is_telling[:] = False
-        self._all += ratios[is_counted].tolist()
-        self._telling += ratios[is_telling].tolist()
+        self._all.frombytes(ratios[is_counted].tobytes())
+        self._telling.frombytes(ratios[is_telling].tobytes())
 
     def merge(self, other: "Lengths") -> None:
-        self._all += other._all
-        self._telling += other._telling
+        """Take in what another has measured, unless there is plenty."""
+        if len(self._all) < MOST:
+            self._all += other._all
+            self._telling += other._telling
 
     @property
     def ratio(self) -> float:
         """The median; 1 where there are none."""
         return float(np.median(self._all)) if self._all else 1.0
 
-    @property
-    def is_impossible(self) -> bool:
-        return self.ratio <= IMPOSSIBLE
+    def is_impossible(self, unit: str) -> bool:
+        """Whether nuclei are practically on one another, or nearer than bonds where another unit explains it."""
+        return self.ratio <= ONE_POINT or (self.ratio <= IMPOSSIBLE and bool(self._fitting(unit)))
 
     def contradiction(self, unit: str) -> str | None:
         """A line where nuclei are on one another, or nearly all distances are odd and fit another unit."""
-        lowest, median, highest = np.quantile(self._telling, [0.1, 0.5, 0.9]) if self._telling else np.ones(3)
+        telling = self._telling or [1.0]
+        lowest, median, highest = np.quantile(telling, [0.1, 0.5, 0.9], method="nearest")  # some may be infinite
         is_odd = (median < CLOSE[0] and highest < CLOSE[1]) or (median > WIDE[0] and lowest > WIDE[1])
-        return self._words(unit) if self.is_impossible or (is_odd and self._fitting(unit)) else None
+        return self._words(unit) if self.is_impossible(unit) or (is_odd and self._fitting(unit)) else None
 
     def warning(self, unit: str) -> str | None:
         """A line where they look odd, but could be true."""
@@ -84,14 +93,19 @@ def ratio_text(ratio: float) -> str:
 def _nearest_over_radii(structure: Structure) -> np.ndarray:
     """(n,) distance of each atom to the nearest other, over the sum of their radii; infinite if out of reach."""
     radii = ase.data.covalent_radii[structure.numbers]
-    nearest = np.full(len(structure), np.inf)
-    for shrink in SHRINKS:
+    if not structure.pbc.any():
+        distances, others = nearest_atoms(structure, min(FEW, len(structure) - 1))
+        return (distances / (radii[:, None] + radii[others])).min(axis=1)
+    nearest, reach = np.full(len(structure), np.inf), FAR * 2 * float(radii.max())
+    in_reach = len(structure) * 4 / 3 * np.pi * reach**3  # neighbors, times the volume
+    is_crowded = structure.pbc.all() and in_reach > CROWD * structure.volume
+    for shrink in (*CROWDED, *SHRINKS) if is_crowded else SHRINKS:
         near = replace(structure, positions=structure.positions / shrink, cell=structure.cell / shrink)
-        pairs = neighbor_pairs(near, FAR * 2 * float(radii.max()))
+        pairs = neighbor_pairs(near, reach)
         vectors = near.positions[pairs.receiver] - near.positions[pairs.sender] + pairs.shift
         ratios = shrink * np.linalg.norm(vectors, axis=1) / (radii[pairs.receiver] + radii[pairs.sender])
         np.minimum.at(nearest, pairs.receiver, ratios)
         np.minimum.at(nearest, pairs.sender, ratios)
-        if np.isfinite(nearest).sum() > len(nearest) / 2:
+        if (nearest < FAR * shrink).sum() > len(nearest) / 2:  # up to there, none nearer is out of reach
             break
     return nearest

@@ -77,10 +77,9 @@ class Magnitudes:
         self.lengths.merge(other.lengths)
         self.n += other.n
 
-    @property
-    def is_impossible(self) -> bool:
-        """Whether they cannot be true, however few they are."""
-        return (self.energy_ratio or 0) > HIGHEST_ENERGY or self.lengths.is_impossible
+    def is_impossible(self, units: Units) -> bool:
+        """Whether they, read in these units, cannot be true, however few they are."""
+        return (self.energy_ratio or 0) > HIGHEST_ENERGY or self.lengths.is_impossible(units.length)
 
     def contradictions(self, units: Units | None = None) -> list[str]:
         """One line for each of energies and forces together, and lengths, that contradict the units they were read in.

@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from forgefield.data.structures import Structure
 from forgefield.errors import FrameError
@@ -54,13 +55,28 @@ def neighbor_pairs(structure: Structure, cutoff: float) -> NeighborPairs:
     calculator = vesin.NeighborList(cutoff=cutoff, full_list=False, n_threads=1)
     # vesin's vector runs from i to j: D = positions[j] - positions[i] + S @ box
     i, j, images, distances = calculator.compute(structure.positions, box, structure.pbc, "ijSd")
-    if len(distances) and distances.min() < 1e-6:
-        k = int(distances.argmin())
-        raise FrameError(
-            structure.source_index, f"atoms {i[k]} and {j[k]} are on one point; remove or repair this frame"
-        )
+    _require_apart(structure, i, j, distances)
     shift = images.astype(np.float64) @ np.where(structure.pbc[:, None], structure.cell, 0.0)
     return NeighborPairs(j.astype(np.int32), i.astype(np.int32), shift)
+
+
+def nearest_atoms(structure: Structure, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n_atoms, n) distances and indices of the nearest others of each atom, without periodic images.
+
+    Raises:
+        UserError: a position that is no number, or two atoms on one point.
+    """
+    _require_finite(structure)
+    distances, others = cKDTree(structure.positions).query(structure.positions, k=np.arange(1, n + 2))
+    _require_apart(structure, others[:, 0], others[:, 1], distances[:, 1])
+    return distances[:, 1:], others[:, 1:]  # the nearest of all is the atom itself
+
+
+def _require_apart(structure: Structure, i: np.ndarray, j: np.ndarray, distances: np.ndarray) -> None:
+    if len(distances) and distances.min() < 1e-6:
+        k = int(distances.argmin())
+        pair = " and ".join(map(str, sorted((i[k], j[k]))))
+        raise FrameError(structure.source_index, f"atoms {pair} are on one point; remove or repair this frame")
 
 
 def _require_finite(structure: Structure) -> None:

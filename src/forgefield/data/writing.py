@@ -11,6 +11,7 @@ from forgefield.data.progress import ConversionProgress
 from forgefield.data.reading import Reading
 from forgefield.data.store import StoreWriter
 from forgefield.data.store.packed import is_worth_packing
+from forgefield.data.structures import Structure
 from forgefield.errors import UserError
 
 BLOCK_ATOMS = 100_000  # atoms, padding included, written to a store at a time
@@ -60,7 +61,7 @@ def write_part(
         done, counts = 0, False
         for block in _blocks(positions, sizes if is_packed else np.full_like(sizes, sizes.max())):
             structures = list(reading.spool.read(block))
-            counts = counts or any(max(s.energy_weight, s.forces_weight, s.virial_weight) for s in structures)
+            counts = counts or any(map(_counts, structures))
             writer.append(structures)
             done += len(block)
             progress.part(done / len(positions))
@@ -70,6 +71,13 @@ def write_part(
             raise UserError(
                 f"{part}: all weights of its frames are 0 (keys {keys}), so that none would count; raise some"
             )
+
+
+def _counts(structure: Structure) -> bool:
+    """Whether a label that it has is given weight."""
+    labels = structure.energy, structure.forces, structure.virial
+    weights = structure.energy_weight, structure.forces_weight, structure.virial_weight
+    return any(weight for label, weight in zip(labels, weights, strict=True) if label is not None)
 
 
 def _attributes(part: str, name: str, reading: Reading, hashes: Mapping[str, str]) -> dict[str, str]:

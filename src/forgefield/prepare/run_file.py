@@ -1,5 +1,6 @@
 """The first run file for some data and a model: what can be found out is written, and only that."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,7 +28,9 @@ STEP_ATOMS, STEPS = 1000, 20_000
 EPOCHS = (10, 200)
 URLS = ("http://", "https://")
 SHAPES = {"energy": "one", "forces": "atoms x 3"}  # as inspection names them
-NO_LABELS = ("momenta", "velocities", "magmoms", "initial_magmoms", "free_energy")
+# in the names of keys that can be nothing else, and of those that are no label
+NAMES = {"energy": re.compile("energ"), "forces": re.compile("forc|grad")}
+NO_LABEL = re.compile("weight|moment|velocit|magmom|free_energy")
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
     """
     if wrong := problems(found):
         raise UserError(f"{sources[0]}: {wrong[0]}; `forgefield inspect` shows more")
-    _require_named_labels(sources[0], found)
+    unnamed = _unnamed_labels(sources[0], found)
     name = entry_name(Path(sources[0].rstrip("/*")).name.split(".")[0])
     entry = dataset_entry(found, sources)
     method, why = suitable_split(found.order)
@@ -102,19 +105,30 @@ def initial_run(sources: Sequence[str], found: Inspection, model: str | None) ->
         remarks.append(f"Some frames have no {what}: the workflow trains on them, see docs/your_data.md there.")
     else:
         settings["output_path"] = f"runs/{name}"
-    return RunFile(name, settings, [*_about(found), f"split: {why} (docs/splits.md there).", *remarks])
+    return RunFile(name, settings, [*_about(found), f"split: {why} (docs/splits.md there).", *remarks, *unnamed])
 
 
-def _require_named_labels(source: str, found: Inspection) -> None:
-    """A label of no usual name may be one of the keys with its shape; only a user can tell."""
+def _unnamed_labels(source: str, found: Inspection) -> list[str]:
+    """Remarks on keys of a label's shape that may be one that was not found; only a user can tell.
+
+    Raises:
+        UserError: a key's name says that it is.
+    """
+    remarks = []
+    used = {key for of_label in found.labels.values() for key in (of_label["key"], *of_label["or"])}
     for label, shape in SHAPES.items():
-        like = [k["key"] for k in found.keys if k["type"].startswith("float") and shape in k["shapes"]]
-        if label not in found.labels and (like := [key for key in like if key not in NO_LABELS]):
+        floats = [k["key"] for k in found.keys if k["type"].startswith("float") and shape in k["shapes"]]
+        like = [key for key in floats if key not in used and not NO_LABEL.search(key.casefold())]
+        if label in found.labels or not like:
+            continue
+        if telling := [key for key in like if NAMES[label].search(key.casefold())]:
             sign = ", with a minus before the key if it is a gradient" if label == "forces" else ""
             raise UserError(
-                f"{source}: no {label} found; is it {' or '.join(like[:3])}? Write a run file by hand that names it, "
-                f"such as `keys: {{{label}: {like[0]}}}`{sign}"
+                f"{source}: no {label} found; is it {' or '.join(telling[:3])}? Write a run file by hand that names "
+                f"it, such as `keys: {{{label}: {telling[0]}}}`{sign}"
             )
+        remarks.append(f"No {label} found. If it is {' or '.join(like[:3])}, name it: `keys: {{{label}: {like[0]}}}`.")
+    return remarks
 
 
 def _about(found: Inspection) -> list[str]:

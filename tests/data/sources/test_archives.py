@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import shutil
+import socket
 import zipfile
 
 import ase.io
@@ -98,6 +99,15 @@ def test_damaged(xyz, archive, read, tmp_path, ending):
     packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
     with pytest.raises(UserError, match=rf"{ending}: cannot be decompressed \(.*\); get the file again"):
         read(packed)
+
+
+@pytest.mark.parametrize("name", ["a.xyz", "a.xyz.gz"])
+def test_a_file_that_cannot_be_read(read, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as file:
+        file.bind(name)
+        with pytest.raises(UserError, match=rf"{name}: cannot be read \(No such device or address\)$"):
+            read(tmp_path / name)
 
 
 def test_an_archive_of_nothing(read, tmp_path):

@@ -107,6 +107,24 @@ def test_a_source_does_not_change_its_key_half_way(first, then):
         labels.pick(frame(then), "a.xyz, frame 1")
 
 
+def test_copies_that_find_other_keys_side_by_side_are_adopted():
+    """As the processes do that read pieces of a file; a key of its own in each frame changes nothing."""
+    known = LabelKeys(Keys())
+    first, second, third = (known.fresh() for _ in range(3))
+    first.pick(frame("energy", "Energy", "run-1"), "a.xyz, frame 0")
+    second.pick(frame("energy", "E", "forces", "run-2"), "a.xyz, frame 1")
+    third.pick(frame("Energy"), "a.xyz, frame 2")
+    for copy in (first, second):
+        assert known.agrees(copy)
+        known.adopt(copy)
+    assert known.found == {"energy": "energy", "forces": "forces"}
+    assert known.unused == ["E", "Energy", "run-1", "run-2"]
+    assert not known.agrees(third)  # by itself it takes another key
+    for other in ("E", "Energy"):
+        with pytest.raises(UserError, match=f"energy may be energy or {other}, which differ"):
+            known.fresh().pick(frame(**{"energy": 1.0, other: 2.0}), "a.xyz, frame 3")
+
+
 def test_what_is_not_read_is_listed():
     labels = LabelKeys(Keys())
     assert labels.pick(frame("energy", "dipole"), "a.xyz, frame 0") == {"energy": 1.0}

@@ -31,10 +31,11 @@ def plain_files(path: Path) -> Iterator[tuple[str, Path]]:
     that memory does not grow. A file that is not compressed is itself.
 
     Raises:
-        UserError: it cannot be decompressed, nothing is in it, or it is compressed and its name does not say so.
+        UserError: it cannot be read or decompressed, nothing is in it, or its name does not say that it is compressed.
     """
+    begin = b"" if path.is_dir() else _beginning(path)
     if path.suffix not in OPENERS and path.suffix != ".zip":
-        _require_plain(path)
+        _require_plain(path, begin)
         yield str(path), path
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -46,11 +47,15 @@ def plain_files(path: Path) -> Iterator[tuple[str, Path]]:
             plain.unlink()
 
 
-def _require_plain(path: Path) -> None:
-    if path.is_dir():
-        return
-    with open(path, "rb") as file:
-        begin = file.read(6)
+def _beginning(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(6)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _require_plain(path: Path, begin: bytes) -> None:
     if ending := next((ending for ending, magic in MAGIC.items() if begin.startswith(magic)), None):
         raise UserError(f"{path}: compressed, but not named so; rename it to {path.name}{ending}")
 

@@ -58,21 +58,17 @@ class Converter:
     def fresh(self) -> "Converter":
         """One that knows the same keys of labels, for the frames that follow."""
         other = copy.copy(self)
-        other.keys, other.weights, other.notes = copy.deepcopy(self.keys), copy.copy(self.weights), Notes()
+        other.keys, other.weights, other.notes = self.keys.fresh(), copy.copy(self.weights), Notes()
         other.weights.found, other.weights.missing = {}, Counter()
         return other
 
-    def agrees(self, before: "Converter", after: "Converter") -> bool:
-        """Whether this one would have made the same of frames that took another from one state to the next."""
-        mine, first, last = self.keys, before.keys, after.keys
-        if mine.seen == first.seen and mine.found == first.found:
-            return True
-        return last.seen <= mine.seen and first.found == last.found == mine.found
+    def agrees(self, after: "Converter") -> bool:
+        """Whether this one would have made the same of the frames that a fresh one was fed with."""
+        return self.keys.agrees(after.keys)
 
     def adopt(self, after: "Converter") -> None:
         """Know the keys that a fresh one has found since."""
-        if not after.keys.seen <= self.keys.seen:
-            self.keys.adopt(after.keys)
+        self.keys.adopt(after.keys)
         self.weights.found |= after.weights.found
         self.weights.missing = self.weights.missing + after.weights.missing
 

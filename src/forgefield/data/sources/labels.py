@@ -1,8 +1,9 @@
 """Which of a source's own keys hold the energy, the forces and the stress or virial."""
 
+import copy
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -68,25 +69,27 @@ class LabelKeys:
         Raises:
             UserError: several keys could be one label, hold different numbers, and the config names none.
         """
-        if not frame.values.keys() <= self.seen:
-            self.seen |= frame.values.keys()
+        if new := frame.values.keys() - self.seen:
+            self.seen |= new
             for label in self._wanted:
-                self._resolve(label)
-        for label, others in self._others.items():
-            self._compare(label, others, frame, where)
+                self._resolve(label, new)
+        for label in self._wanted:
+            if others := self._others.get(label):
+                self._compare(label, others, frame, where)
         return {label: frame.values[key] for label, key in self.found.items() if key in frame.values}
 
-    def _resolve(self, label: str) -> None:
+    def _resolve(self, label: str, new: Set[str]) -> None:
+        """Look at new keys only: every frame may have one of its own."""
         if label in self._named:
-            if (key := self._named[label]) in self.seen:
+            if (key := self._named[label]) in new:
                 self.found[label] = key
             return
-        candidates = sorted(key for key in self.seen if means(key, label))
-        if not candidates:
-            return
-        self.found.setdefault(label, label if label in candidates else candidates[0])
-        if others := [key for key in candidates if key != self.found[label]]:
-            self._others[label] = others
+        if candidates := sorted(key for key in new if means(key, label)):
+            self.found.setdefault(label, label if label in candidates else candidates[0])
+            self._add_others(label, candidates)
+
+    def _add_others(self, label: str, keys: Iterable[str]) -> None:
+        self._others[label] = sorted({*self._others.get(label, ()), *keys} - {self.found[label]})
 
     def _compare(self, label: str, others: Sequence[str], frame: RawFrame, where: str) -> None:
         """Keys that mean one label hold the same numbers, and a source does not change from one to the other."""
@@ -103,9 +106,22 @@ class LabelKeys:
                 f"{where}: {label} may be {' or '.join([key, *differing])}, which differ; say which by keys.{label}"
             )
 
+    def fresh(self) -> "LabelKeys":
+        """One that knows the keys of labels, for the frames that follow; what else was seen does not matter to them."""
+        other = copy.copy(self)
+        other.seen, other.found, other._others = set(), dict(self.found), dict(self._others)
+        return other
+
+    def agrees(self, other: "LabelKeys") -> bool:
+        """Whether this one would have taken the same keys for labels from the frames that another was fed with."""
+        return all(self.found.get(label, key) == key for label, key in other.found.items())
+
     def adopt(self, other: "LabelKeys") -> None:
-        """Know the keys that another has found since it was copied from this one."""
-        self.seen, self.found, self._others = other.seen, other.found, other._others
+        """Know the keys that one that it agrees with has found."""
+        self.seen |= other.seen
+        self.found |= other.found
+        for label, keys in other._others.items():
+            self._add_others(label, keys)
 
     def check(self, source: str) -> None:
         """At the end of a source: were the named keys there, and any label at all?

@@ -119,7 +119,7 @@ class Source:
         size, known = size_of(work.path), self._converter
         tasks = (Task(piece, known.fresh()) for piece in pieces)
         for task, done in in_order(work, tasks, processes):
-            if not known.agrees(task.converter, done.converter):  # frames before it have shown keys since
+            if not known.agrees(done.converter):  # frames before it have shown keys since
                 done = work(Task(task.piece, known.fresh()))
             known.adopt(done.converter)
             self.warnings.extend(text for text in done.warned if text not in self.warnings)
