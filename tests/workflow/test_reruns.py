@@ -14,8 +14,8 @@ FROM_TRAINING = {"train", "evaluate", "plot", "report"}
         ("plots={dpi: 60}", {"plot", "report"}),
         ("statistics={outlier_threshold: 5}", {"statistics", *FROM_TRAINING}),
         ("models={tiny: {seed: 1}}", {"import_model", "statistics", *FROM_TRAINING}),
-        ("datasets={water: {split: {seed: 1}}}", {"convert", "statistics", *FROM_TRAINING}),
-        ("datasets={hot-water: {split: {seed: 1}}}", set()),
+        ("datasets={water: {split: {method: random}}}", {"convert", "statistics", *FROM_TRAINING}),
+        ("datasets={hot-water: {split: {method: random}}}", set()),
     ],
 )
 def test_a_changed_setting_reruns_what_depends_on_it(finished, change, rerun):
