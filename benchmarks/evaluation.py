@@ -53,7 +53,8 @@ def main(words: Sequence[str] | None = None) -> int:
         programs = {ALONE: 1, THEIRS: 1, f"{THEIRS}, 2 threads": 2} | dict.fromkeys(options.methods, 2)
         seconds: Seconds = {program: {"many": [], "few": []} for program in programs}
         for program in programs:  # compiles, converts, and shows that both compute the same
-            timed(program, "many", 2, folder, options)
+            for size in ("few", "many"):
+                timed(program, size, 2, folder, options)
         results["difference"] = difference(folder)
         for number in range(options.rounds):
             for program in (list(programs), list(reversed(programs)))[number % 2]:
